@@ -1,0 +1,197 @@
+// A learner whose kernel is compiled too: kernel values by blocks of rows, then THE LOOP over each block.
+#pragma once
+#include <cstdint>
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels.hpp"
+#include "loop.hpp"
+#include "points.hpp"
+#include "rows.hpp"
+#include "tiles.hpp"
+
+namespace gossamer {
+
+template <class T> class Learner {
+public:
+    Learner(Kernel kernel, Loop loop, int d) : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), points_(d) {}
+
+    int features() const { return d_; }
+    Loop& loop() { return loop_; }
+    const Points<T>& points() const { return points_; }
+    const std::vector<T>& dropped_points() const { return dropped_; }
+    std::shared_mutex& mutex() const { return mutex_; }
+
+    // n rows, row-major; y, weights, rates and levels may be null
+    void learn(const T* x, std::int64_t n, const double* y, const double* weights, const double* rates, double* scores,
+               double* levels) {
+        std::unique_lock lock(mutex_);
+        const auto from = [](auto* p, std::int64_t i) { return p == nullptr ? p : p + i; };
+        for (std::int64_t i = 0; i < n;) {
+            Block<T> block;
+            block.rows = static_cast<int>(std::min<std::int64_t>(n - i, rows_at_once()));
+            block.y = from(y, i);
+            block.weights = from(weights, i);
+            block.rates = from(rates, i);
+            block.scores = scores + i;
+            block.levels = from(levels, i);
+            const std::int64_t before = loop_.updates;
+            learn_block(x + i * d_, block);
+            const double share = static_cast<double>(loop_.updates - before) / block.rows;
+            busy_ += (share - busy_) * std::min(1.0, block.rows / 256.0);
+            i += block.rows;
+        }
+    }
+
+    void score(const T* x, std::int64_t n, double* scores) const {
+        std::shared_lock lock(mutex_);
+        const Expansion& e = loop_.expansion;
+        score_by(points_, e.raw.data(), e.scale, e.offset, x, n, scores);
+    }
+
+    // the mean of all hypotheses so far
+    void score_mean(const T* x, std::int64_t n, double* scores) const {
+        std::shared_lock lock(mutex_);
+        const Expansion& e = loop_.expansion;
+        std::vector<double> coefs = total_of(e);
+        coefs.insert(coefs.end(), e.dropped.begin(), e.dropped.end());
+        Points<T> points = points_;
+        append(points, dropped_);
+        const double rounds = static_cast<double>(std::max<std::int64_t>(loop_.steps, 1));
+        score_by(points, coefs.data(), 1 / rounds, e.offset_sum / rounds, x, n, scores);
+    }
+
+    // k(points, points), row-major
+    std::vector<double> gram() const {
+        const int m = points_.size();
+        std::vector<double> values(static_cast<std::size_t>(m) * m);
+        std::vector<T> x(d_), g(points_.padded());
+        Rows<T> rows;
+        for (int i = 0; i < m; ++i) {
+            points_.get(i, x.data());
+            rows.single(x.data(), d_);
+            rows.against_single(kernel_, points_, x.data(), d_, g.data());
+            std::copy_n(g.begin(), m, values.begin() + static_cast<std::size_t>(i) * m);
+        }
+        return values;
+    }
+
+    // The points of a saved state, whose numbers are in loop() already.
+    void restore_points(const std::vector<T>& points, std::vector<T> dropped) {
+        points_ = Points<T>(d_);
+        append(points_, points);
+        dropped_ = std::move(dropped);
+        if (loop_.expansion.with_gram) loop_.expansion.set_gram(gram());
+    }
+
+private:
+    static constexpr int strip = 128;  // support points whose kernel values are made together; a multiple of 16
+
+    // What the loop asks of the block: a newcomer's point is stored and its column of kernel values made.
+    struct Source {
+        Learner& self;
+        const T* x;
+        T* g;
+        void place(int row, int slot) {
+            Rows<T>& rows = self.rows_;
+            self.leaves(slot);
+            self.points_.set(slot, x + static_cast<std::ptrdiff_t>(row) * self.d_, rows.norms[row]);
+            if (row + 1 == rows.count) return;
+            const int panel = (row + 1) / tiles<T>().lanes;
+            rows.against(self.kernel_, self.points_, self.d_, slot, slot + 1, panel, g + slot * rows.ld);
+        }
+        void remove(int slot, int) {
+            self.leaves(slot);
+            self.points_.move_last(slot);
+        }
+    };
+
+    void leaves(int slot) {
+        if (loop_.expansion.average != Average::all || slot >= points_.size()) return;
+        dropped_.resize(dropped_.size() + d_);
+        points_.get(slot, dropped_.data() + dropped_.size() - d_);
+    }
+
+    void learn_block(const T* x, Block<T>& block) {
+        const int m = points_.size();
+        if (block.rows == 1) {
+            rows_.single(x, d_);
+            at_least(g_, points_.padded() + 1);
+            rows_.against_single(kernel_, points_, x, d_, g_.data());
+            block.ld = 1;
+        } else {
+            rows_.pack(x, block.rows, d_);
+            at_least(g_, static_cast<std::size_t>(m + block.rows) * rows_.ld);
+            for (int j = 0; j < m; j += strip)
+                rows_.against(kernel_, points_, d_, j, std::min(m, j + strip), 0, g_.data() + j * rows_.ld);
+            block.ld = rows_.ld;
+        }
+        rows_.diagonal(kernel_, kappas_);
+        block.g = g_.data();
+        block.kappas = kappas_.data();
+        Source source{*this, x, g_.data()};
+        loop_.run(block, source);
+    }
+
+    void score_by(const Points<T>& points, const double* raw, double scale, double offset, const T* x, std::int64_t n,
+                  double* scores) const {
+        static thread_local Rows<T> rows;
+        static thread_local std::vector<T> g;
+        static thread_local std::vector<double> sums;
+        const Tiles<T>& ops = tiles<T>();
+        const int m = points.size();
+        if (n < ops.lanes / 2) {
+            at_least(g, points.padded());
+            for (std::int64_t i = 0; i < n; ++i) {
+                rows.single(x + i * d_, d_);
+                rows.against_single(kernel_, points, x + i * d_, d_, g.data());
+                scores[i] = scale * ops.dot(g.data(), raw, m) + offset;
+            }
+            return;
+        }
+        const int most = ops.lanes * std::max(1, std::min(4, panels_in_cache()));
+        for (std::int64_t i = 0; i < n; i += most) {
+            rows.pack(x + i * d_, static_cast<int>(std::min<std::int64_t>(n - i, most)), d_);
+            at_least(g, static_cast<std::size_t>(strip) * rows.ld);
+            sums.assign(static_cast<std::size_t>(partial_sums) * rows.ld, 0.0);
+            for (int j = 0; j < m; j += strip) {
+                const int end = std::min(m, j + strip);
+                rows.against(kernel_, points, d_, j, end, 0, g.data());
+                for (int q = 0; q < partial_sums; ++q)
+                    ops.partial(g.data(), rows.ld, raw + j, end - j, q, 0, rows.count, sums.data() + q * rows.ld, true);
+            }
+            for (int t = 0; t < rows.count; ++t) scores[i + t] = scale * fold(sums.data() + t, rows.ld) + offset;
+        }
+    }
+
+    // Few updates: large blocks. Many: small ones, since each newcomer's column is made for the rows behind it.
+    int rows_at_once() const {
+        const int lanes = tiles<T>().lanes;
+        const double wanted = 0.2 * points_.size() / (busy_ + 0.02) / lanes;
+        return lanes * std::max(1, std::min(static_cast<int>(std::min(wanted, 8.0)), panels_in_cache()));
+    }
+
+    int panels_in_cache() const {
+        return static_cast<int>((std::size_t(192) << 10) / (sizeof(T) * d_ * tiles<T>().lanes));
+    }
+
+    void append(Points<T>& points, const std::vector<T>& x) const {
+        for (std::size_t i = 0; i + d_ <= x.size(); i += d_)
+            points.set(points.size(), x.data() + i, tiles<T>().norm(x.data() + i, d_));
+    }
+
+    Kernel kernel_;
+    Loop loop_;
+    int d_;
+    Points<T> points_;
+    std::vector<T> dropped_;  // points that left but still count in the mean
+    Rows<T> rows_;
+    std::vector<T> g_;
+    std::vector<double> kappas_;
+    double busy_ = 0.5;  // running share of rows that update: chooses the block, changes no result
+    mutable std::shared_mutex mutex_;
+};
+
+}  // namespace gossamer

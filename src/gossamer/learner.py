@@ -1,0 +1,276 @@
+"""The Learner: a kernel, a loss, a rule and a budget, and the one loop. The only place where parts meet."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gossamer import _checks, _core
+from gossamer._checks import Array
+from gossamer.budgets import as_budget
+from gossamer.expansion import Floats, norm_of
+from gossamer.kernels import as_kernel
+from gossamer.losses import as_loss
+from gossamer.machines import Machine, make_machine
+from gossamer.rules import as_rule
+
+#: The largest budget whose norm is tracked through removals (the kernel values of its points are kept).
+LARGEST_TRACKED = 4096
+
+
+class Learner:
+    """Learns online with kernels: predicts each example, then learns it.
+
+    Parameters
+    ----------
+    kernel : a Kernel, a name, or a function of two batches ``k(A, B) -> (len(A), len(B))``.
+    loss : a Loss or a name.
+    rule : a Rule, such as ``Implicit(C=1.0, reg=1e-4)`` or ``Gradient(rate=0.1, reg=0.01)``.
+    budget : a Budget, such as ``Smallest(256)``, or None to keep every support point.
+    average : False; True to keep the mean of all hypotheses too (with what the budget dropped, so its memory
+        grows); or "sparse" to keep it for the present support points only.
+    track_norm : keep ``norm`` up to date through removals, at O(size) per update and size^2 memory. Without a
+        budget it is always up to date; otherwise it is computed when asked for.
+    backend : "auto", or "native" or "numpy" to insist.
+
+    Attributes
+    ----------
+    points, coefs, offset : the hypothesis f(x) = sum_i coefs_i k(points_i, x) + offset.
+    level : the margin, epsilon or delta now, for a loss with ``nu``.
+    births : the round in which each point came.
+    steps, updates, mistakes : rounds so far, those that moved f, and those with y f(x) <= 0.
+    backend : "native", "native loop, numpy kernel" or "numpy".
+
+    Examples
+    --------
+    >>> from gossamer.budgets import Smallest
+    >>> from gossamer.kernels import Gaussian
+    >>> from gossamer.losses import Huber
+    >>> from gossamer.rules import Implicit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(2000, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> learner = Learner(Gaussian(0.5), Huber(delta=1.0), Implicit(C=1.0, reg=1e-4), Smallest(64))
+    >>> scores = learner.learn(X, y)
+    >>> round(float(np.abs(scores - y)[-100:].mean()), 2)
+    0.0
+    >>> len(learner.coefs), learner.steps, learner.backend
+    (64, 2000, 'native')
+    """
+
+    def __init__(
+        self, kernel: Any, loss: Any, rule: Any, budget: Any = None, *, average: bool | str = False,
+        track_norm: bool = False, backend: str = "auto",
+    ) -> None:  # fmt: skip
+        self.kernel, self.loss = as_kernel(kernel), as_loss(loss)
+        self.rule, self.budget = as_rule(rule), as_budget(budget)
+        self.rule.check(self.loss)
+        _checks.one_of(self, "average", average, [False, True, "sparse"])
+        _checks.one_of(self, "track_norm", track_norm, [False, True])
+        self._wish = _checks.one_of(self, "backend", backend, ["auto", "native", "numpy"])
+        self.average: str | None = "all" if average is True else average or None
+        limit = self.budget.limit
+        self.track_norm = track_norm and limit is not None
+        if self.track_norm and limit is not None and limit > LARGEST_TRACKED:
+            raise _checks.wrong(self, "track_norm", f"False for budgets above {LARGEST_TRACKED}", True)
+        self._machine: Machine | None = None
+        self._width: int | None = None
+
+    # ------------------------------------------------------------------------------------------------ learning
+
+    def learn(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, with_levels: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        """Predict and then learn each row in order; returns the scores made before each was learned.
+
+        One call, row by row, any split into batches: the result is the same. ``with_levels`` also returns the
+        margin, epsilon or delta that each row met. Bad input raises before anything has changed.
+        """
+        X = self._rows(X)
+        targets = self._targets(y, len(X))
+        weights = _checks.weights(self, sample_weight, len(X))
+        machine = self._machine
+        if machine is None:
+            kernel = self.kernel
+            self.kernel = kernel.resolve(X)
+            try:
+                machine = make_machine(self, X, self._wish)
+            finally:
+                self.kernel = kernel
+        first = self.steps + 1
+        rates = None
+        if callable(self.rule.schedule) or machine.backend != "native":
+            rates = self.rule.rates(first, len(X))
+            self.rule.check_rates(rates, first)
+        scores, levels = np.empty(len(X)), np.empty(len(X))
+        machine.learn(X, targets, weights, rates, scores, levels)  # type: ignore[arg-type]
+        if self._machine is None:
+            self._machine, self.kernel = machine, self.kernel.resolve(X)
+            self._width = X.shape[1] if isinstance(X, np.ndarray) else None
+        return (scores, levels) if with_levels else scores
+
+    def learn_one(self, x: Any, y: float | None = None, weight: float = 1.0) -> float:
+        """Predict and then learn one example; returns its score. The fast path for single rows."""
+        machine = self._machine
+        if machine is not None and machine.backend == "native" and isinstance(x, np.ndarray):
+            target = 0.0 if y is None else y
+            if self._plain(target, weight) and x.dtype == machine.dtype and x.ndim == 1:
+                rate = None
+                if callable(self.rule.schedule):
+                    rates = self.rule.rates(self.steps + 1, 1)
+                    self.rule.check_rates(rates, self.steps + 1)
+                    rate = float(rates[0])
+                score = machine.learn_one(x, target, weight, rate)
+                if score is not None:
+                    return float(score)
+        # the first row, other types, or something wrong with it: the long way tells
+        scores = self.learn([x], None if y is None else [y], None if weight == 1.0 else [weight])
+        assert isinstance(scores, np.ndarray)
+        return float(scores[0])
+
+    def _plain(self, y: float, weight: float) -> bool:
+        """Whether target and weight need no further look."""
+        kind = self.loss.target
+        good = y in (1, -1) if kind == "binary" else kind == "none" or (isinstance(y, (int, float)) and math.isfinite(y))
+        return good and isinstance(weight, (int, float)) and 0 <= weight < math.inf
+
+    # -------------------------------------------------------------------------------------------------- scoring
+
+    def score(self, X: Any, average: bool = False) -> Floats:
+        """f(x) for every row; of the mean of all hypotheses so far if ``average``."""
+        if average and self.average is None:
+            raise _checks.wrong("Learner", "average", "True or 'sparse' to score the mean", False)
+        X = self._rows(X)
+        return np.zeros(len(X)) if self._machine is None else self._machine.score(X, average)
+
+    def score_one(self, x: Any) -> float:
+        """f(x) for one example."""
+        machine = self._machine
+        if machine is not None and machine.backend == "native" and isinstance(x, np.ndarray):
+            if x.dtype == machine.dtype and x.ndim == 1:
+                score = machine.score_one(x)
+                if score is not None:
+                    return float(score)
+        return float(self.score([x])[0])
+
+    # ------------------------------------------------------------------------------------------------- checking
+
+    def _rows(self, X: Any) -> Any:
+        """X as the machine takes it; nothing bad gets past here."""
+        objects = getattr(self.kernel, "objects", False)
+        if self.kernel.takes_any() and (objects or not _checks.is_table(X)):
+            X = list(X)
+            if not X:
+                raise _checks.wrong(self, "X", "at least one row", 0)
+            if self._width is not None:
+                raise _checks.wrong(self, "X", f"a matrix with {self._width} features, as before", X[0])
+            return X
+        X = _checks.matrix(self, X, self._width, finite=False)
+        if not len(X):
+            raise _checks.wrong(self, "X", "at least one row", X.shape)
+        if self._machine is not None:
+            if self._machine.dtype is None:
+                raise _checks.wrong(self, "X", "a sequence of objects, as before", X.shape)
+            X = X.astype(self._machine.dtype, copy=False)
+        if not _core.all_finite(X):
+            raise _checks.not_finite(self, X)
+        return X
+
+    def _targets(self, y: Any, rows: int) -> Floats | None:
+        if self.loss.target == "none":
+            return None
+        if y is None:
+            raise _checks.wrong(self, "y", f"given for {type(self.loss).__name__}", None)
+        targets = _checks.vector(self, "y", y, rows)
+        if self.loss.target == "binary":
+            _checks.signs(self, targets)
+        return targets
+
+    # ---------------------------------------------------------------------------------------------------- state
+
+    @property
+    def backend(self) -> str:
+        """Which code learns: decided with the first rows."""
+        return "not chosen yet" if self._machine is None else self._machine.backend
+
+    def _get(self, name: str, otherwise: Any) -> Any:
+        return otherwise if self._machine is None else self._machine.state()[name]
+
+    @property
+    def points(self) -> Any:
+        """The support points, one per slot."""
+        return np.zeros((0, 0)) if self._machine is None else self._machine.points()
+
+    @property
+    def coefs(self) -> Floats:
+        """The effective coefficients, one per support point."""
+        if self._machine is None:
+            return np.zeros(0)
+        state = self._machine.state()
+        return np.asarray(state["scale"] * state["raw"])
+
+    @property
+    def births(self) -> Array:
+        return np.asarray(self._get("births", np.zeros(0, dtype=np.int64)))
+
+    @property
+    def offset(self) -> float:
+        return float(self._get("offset", 0.0))
+
+    @property
+    def level(self) -> float:
+        return float(self._get("level", self.loss.level))
+
+    @property
+    def steps(self) -> int:
+        if self._machine is None:
+            return 0
+        return int(self._machine.core.steps if self._machine.backend == "native" else self._machine.loop.steps)  # type: ignore[union-attr]
+
+    @property
+    def updates(self) -> int:
+        return int(self._get("updates", 0))
+
+    @property
+    def mistakes(self) -> int:
+        return int(self._get("mistakes", 0))
+
+    @property
+    def norm(self) -> float:
+        """The RKHS norm of f (without the offset)."""
+        if self._machine is None:
+            return 0.0
+        if self.track_norm or self.budget.limit is None:
+            return math.sqrt(max(0.0, float(self._machine.state()["norm2"])))
+        return norm_of(self.coefs, self._machine.gram())
+
+    def state(self) -> dict[str, Any]:
+        """Everything learned, as numbers and arrays: enough to go on exactly. See `restore`."""
+        if self._machine is None:
+            return {}
+        machine = self._machine
+        return {**machine.state(), "points": machine.points(), "dropped_points": machine.dropped_points()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a `state` of a learner with the same parts."""
+        if not state:
+            self._machine, self._width = None, None
+            return
+        points = state["points"]
+        numeric = isinstance(points, np.ndarray)
+        machine = make_machine(self, points, self._wish)
+        machine.restore(state, points, state["dropped_points"])
+        self._machine, self._width = machine, points.shape[1] if numeric else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_machine": None, "_width": None, "state": self.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        learned = state.pop("state")
+        self.__dict__.update(state)
+        self.restore(learned)
+
+    def __repr__(self) -> str:
+        return f"Learner({self.kernel}, {self.loss}, {self.rule}, {self.budget})"

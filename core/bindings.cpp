@@ -16,6 +16,7 @@ using namespace gossamer;
 
 namespace {
 
+using State = nb::typed<nb::dict, nb::str, nb::object>;
 using Spec = std::pair<std::string, Numbers>;
 template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T> using Row = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -47,9 +48,9 @@ Loop make_loop(const Spec& loss, const Spec& rule, const Spec& budget, const std
                 make_budget(budget.first, budget.second), average_named(average), gram, epsilon);
 }
 
-nb::dict state_of(const Loop& loop) {
+State state_of(const Loop& loop) {
     const Expansion& e = loop.expansion;
-    nb::dict state;
+    State state;
     state["raw"] = array(e.raw);
     state["kappas"] = array(e.kappas);
     state["births"] = array(e.births);
@@ -69,7 +70,7 @@ nb::dict state_of(const Loop& loop) {
     return state;
 }
 
-void restore(Loop& loop, const nb::dict& state) {
+void restore(Loop& loop, const State& state) {
     Expansion& e = loop.expansion;
     e.raw = values<double>(state["raw"]);
     e.kappas = values<double>(state["kappas"]);
@@ -121,6 +122,10 @@ const double* pointer(const std::optional<Vector>& v, std::size_t n, const char*
     return v->data();
 }
 
+template <class T> bool acceptable(const Learner<T>& learner, const Row<T>& x) {
+    return static_cast<int>(x.shape(0)) == learner.features() && tiles<T>().finite(x.data(), x.size());
+}
+
 template <class T> void bind_learner(nb::module_& m, const char* name) {
     using L = Learner<T>;
     nb::class_<L>(m, name, "A learner with its kernel, points and loop in compiled code.")
@@ -148,19 +153,19 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
             "x"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "scores"_a, "levels"_a.none())
         .def(
             "learn_one",
-            [](L& self, Row<T> x, double y, double weight, std::optional<double> rate) -> std::optional<double> {
-                if (static_cast<int>(x.shape(0)) != self.features() || !tiles<T>().finite(x.data(), x.size()))
+            [](L& self, Row<T> x, std::optional<double> y, double weight) -> std::optional<double> {
+                const double target = y.value_or(0.0);
+                if (!acceptable(self, x) || !self.loop().accepts(target) || !(weight >= 0 && std::isfinite(weight)))
                     return std::nullopt;
                 double score;
-                self.learn(x.data(), 1, &y, &weight, rate ? &*rate : nullptr, &score, nullptr);
+                self.learn(x.data(), 1, &target, &weight, nullptr, &score, nullptr);
                 return score;
             },
-            "x"_a, "y"_a, "weight"_a, "rate"_a.none(), "The score before the update; None if x is not acceptable.")
+            "x"_a, "y"_a.none(), "weight"_a, "The score before the update; None if something is not acceptable.")
         .def(
             "score_one",
             [](const L& self, Row<T> x) -> std::optional<double> {
-                if (static_cast<int>(x.shape(0)) != self.features() || !tiles<T>().finite(x.data(), x.size()))
-                    return std::nullopt;
+                if (!acceptable(self, x)) return std::nullopt;
                 double score;
                 self.score(x.data(), 1, &score);
                 return score;
@@ -201,7 +206,7 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
              })
         .def(
             "restore",
-            [](L& self, const nb::dict& state, Matrix<T> points, Matrix<T> dropped) {
+            [](L& self, const State& state, Matrix<T> points, Matrix<T> dropped) {
                 std::unique_lock lock(self.mutex());
                 expect(points.shape(1), self.features(), "points");
                 expect(dropped.shape(1), self.features(), "dropped");
@@ -273,7 +278,7 @@ NB_MODULE(_core, m) {
         .def("state", [](const Loop& self) { return state_of(self); })
         .def(
             "restore",
-            [](Loop& self, const nb::dict& state, std::optional<Square> gram) {
+            [](Loop& self, const State& state, std::optional<Square> gram) {
                 restore(self, state);
                 if (gram) self.expansion.set_gram(std::vector<double>(gram->data(), gram->data() + gram->size()));
             },

@@ -85,6 +85,14 @@ public:
         return std::visit([](const auto& l) { return l.level; }, loss);
     }
 
+    bool accepts(double y) const {
+        return std::visit(
+            [&](const auto& l) {
+                return l.target == Target::none || (l.target == Target::binary ? std::abs(y) == 1 : std::isfinite(y));
+            },
+            loss);
+    }
+
     Loss loss;
     Rule rule;
     Budget budget;

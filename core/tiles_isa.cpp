@@ -52,6 +52,10 @@ template <class T> inline V<T> all(T x) { return x - V<T>{}; }
 // a * b + c, rounded once where the machine can. -ffp-contract=fast on this file turns it into one instruction; it is
 // written in one place so that no other expression here may be contracted differently in two callers.
 template <class A> inline A muladd(A a, A b, A c) { return a * b + c; }
+#ifdef __FP_FAST_FMA  // said outright for scalars: a vectorised scalar reduction is split into products and sums
+inline double muladd(double a, double b, double c) { return __builtin_fma(a, b, c); }
+inline float muladd(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#endif
 
 template <class T> inline V<T> absolute(V<T> v) { return v < 0 ? -v : v; }
 

@@ -109,8 +109,9 @@ class Polynomial(Kernel):
         return self._power(np.einsum("ij,ij->i", A, A))
 
     def _power(self, products: Array) -> Array:
-        base = products * products.dtype.type(self.gamma) + products.dtype.type(self.coef0)
-        result, degree = np.ones_like(base), int(self.degree)
+        base: Array = products * products.dtype.type(self.gamma) + products.dtype.type(self.coef0)
+        result: Array = np.ones_like(base)
+        degree = int(self.degree)
         while degree:  # by squaring: many times faster than **, and exact for small integers
             if degree & 1:
                 result = result * base
@@ -278,11 +279,11 @@ class Scaled(Kernel):
 
     def __call__(self, A: Any, B: Any) -> Array:
         values = self.base(A, B)
-        return values * values.dtype.type(self.factor)
+        return np.asarray(values * values.dtype.type(self.factor))
 
     def diag(self, A: Any) -> Array:
         values = self.base.diag(A)
-        return values * values.dtype.type(self.factor)
+        return np.asarray(values * values.dtype.type(self.factor))
 
     def resolve(self, X: Any) -> Kernel:
         return Scaled(self.base.resolve(X), self.factor)
@@ -343,7 +344,7 @@ def as_kernel(kernel: Any) -> Kernel:
     raise _checks.wrong("Learner", "kernel", "a Kernel, a name or a function of two batches", kernel)
 
 
-def check_kernel(kernel: Kernel, X: Sequence[Any] | Array, tolerance: float = 1e-6) -> None:
+def check_kernel(kernel: Kernel, X: Sequence[Any] | Array) -> None:
     """Raise a ValueError that says how a kernel fails on X: wrong shape, not finite, not symmetric, its diagonal
     not k(x, x), or not positive semidefinite.
 
@@ -354,12 +355,14 @@ def check_kernel(kernel: Kernel, X: Sequence[Any] | Array, tolerance: float = 1e
     ValueError: The kernel Custom is not positive semidefinite: its smallest eigenvalue on 2 points is -1.
     """
     name = type(kernel).__name__
-    gram = np.asarray(_checked(kernel, kernel(X, X), (len(X), len(X))), dtype=np.float64)
+    values = _checked(kernel, kernel(X, X), (len(X), len(X)))
+    tolerance = 1e-3 if values.dtype == np.float32 else 1e-6  # high powers magnify the rounding of float32
+    gram = np.asarray(values, dtype=np.float64)
     diag = np.asarray(_checked(kernel, kernel.diag(X), (len(X),)), dtype=np.float64)
     slack = tolerance * max(float(np.abs(gram).max(initial=0.0)), float(np.finfo(np.float64).tiny))
     skew = np.abs(gram - gram.T)
     if skew.max(initial=0.0) > slack:
-        i, j = np.unravel_index(int(skew.argmax()), skew.shape)
+        i, j = divmod(int(skew.argmax()), len(X))
         raise ValueError(
             f"The kernel {name} is not symmetric: k({i}, {j}) = {gram[i, j]:g}, k({j}, {i}) = {gram[j, i]:g}."
         )
@@ -410,4 +413,4 @@ def _settled(kernel: Kernel, gamma: float | str, A: Array) -> float:
 
 def _scale(X: Array) -> float:
     variance = float(np.var(X, dtype=np.float64)) if len(X) >= 10 else 1.0
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0 / X.shape[1]
+    return 1.0 / (int(X.shape[1]) * (variance if variance > 0 else 1.0))

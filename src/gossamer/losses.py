@@ -95,6 +95,10 @@ class Loss:
         return None if name is None else (name, self.numbers())
 
 
+def _positive(value: Real) -> Real:
+    return np.maximum(0.0, value) if isinstance(value, np.ndarray) else max(0.0, value)
+
+
 def _clip(value: float, low: float, high: float) -> float:
     return min(max(value, low), high)
 
@@ -132,7 +136,7 @@ class Hinge(Loss):
         _nu(self, "right")
 
     def value(self, z: Real, y: Real) -> Real:
-        return np.maximum(0.0, self.margin - y * z) if isinstance(z, np.ndarray) else max(0.0, self.margin - y * z)
+        return _positive(self.margin - y * z)
 
     def slope(self, z: Real, y: Real) -> Real:
         return -y * (y * z <= self.margin) + 0.0
@@ -163,10 +167,10 @@ class SquaredHinge(Loss):
         _checks.number(self, "margin", self.margin, 0.0, math.inf, "left")
 
     def value(self, z: Real, y: Real) -> Real:
-        return 0.5 * np.maximum(0.0, self.margin - y * z) ** 2
+        return 0.5 * _positive(self.margin - y * z) ** 2
 
     def slope(self, z: Real, y: Real) -> Real:
-        return -y * np.maximum(0.0, self.margin - y * z)
+        return -y * _positive(self.margin - y * z)
 
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
         return y * max(0.0, self.margin - y * p) / (1.0 / weight + kappa)
@@ -255,8 +259,7 @@ class EpsilonInsensitive(Loss):
         _nu(self)
 
     def value(self, z: Real, y: Real) -> Real:
-        r = abs(y - z) - self.epsilon
-        return np.maximum(0.0, r) if isinstance(r, np.ndarray) else max(0.0, r)
+        return _positive(abs(y - z) - self.epsilon)
 
     def slope(self, z: Real, y: Real) -> Real:
         return np.sign(z - y) * (abs(y - z) > self.epsilon) + 0.0
@@ -396,7 +399,7 @@ class Novelty(Loss):
         _nu(self, "right")
 
     def value(self, z: Real, y: Real) -> Real:
-        return np.maximum(0.0, self.margin - z) if isinstance(z, np.ndarray) else max(0.0, self.margin - z)
+        return _positive(self.margin - z)
 
     def slope(self, z: Real, y: Real) -> Real:
         return -1.0 * (z < self.margin)
@@ -452,7 +455,7 @@ def check_loss(loss: Any, targets: Any = None, scores: Array | None = None) -> L
     ...     def value(self, z, y): return (y - z) ** 4
     ...     def slope(self, z, y): return 4 * (y - z) ** 3
     >>> print(check_loss(Wrong()).problems[0])
-    slope is not a subgradient of value: at y = -1, z = -10 it is 2916, the value rises by -2776.39 per unit there
+    slope is no subgradient of value: at y = -1, z = 10 it is -5324, but the value rises by 5287.84 per unit beside it
     """
     loss = as_loss(loss)
     grid = np.linspace(-10.0, 10.0, 401) if scores is None else np.sort(np.asarray(scores, dtype=np.float64))
@@ -472,15 +475,14 @@ def check_loss(loss: Any, targets: Any = None, scores: Array | None = None) -> L
             z = grid[1 + int(np.argmin(np.diff(rises)))]
             problems.append(f"value is not convex: at y = {y:g}, z = {z:g} it bends down")
             convex = False
-            continue
         # a subgradient lies between the mean rises to the left and to the right of its point
-        below, above = slope[1:] < rises - slack, slope[:-1] > rises + slack
-        if below.any() or above.any():
-            i = int(np.argmax(below)) if below.any() else int(np.argmax(above))
-            z = grid[1 + i] if below.any() else grid[i]
+        excess = np.maximum(np.append(-np.inf, rises) - slope, slope - np.append(rises, np.inf))
+        i = int(excess.argmax())
+        if excess[i] > slack:
+            near = " and ".join(f"{rise:g}" for rise in rises[max(0, i - 1) : i + 1])
             problems.append(
-                f"slope is not a subgradient of value: at y = {y:g}, z = {z:g} it is "
-                f"{slope[1 + i] if below.any() else slope[i]:g}, the value rises by {rises[i]:g} per unit there"
+                f"slope is no subgradient of value: at y = {y:g}, z = {grid[i]:g} it is {slope[i]:g}, "
+                f"but the value rises by {near} per unit beside it"
             )
             consistent = False
     return LossReport(convex, consistent, tuple(problems))

@@ -48,20 +48,23 @@ class Native:
     backend = "native"
 
     def __init__(self, settings: Settings, X: Array) -> None:
-        parts = compiled_parts(settings)
+        parts, program = compiled_parts(settings), settings.kernel.program()
         assert parts is not None
+        assert program is not None
         self.dtype = X.dtype
         core = _core.Learner32 if X.dtype == np.float32 else _core.Learner64
         self.core: Any = core(
-            kernel=settings.kernel.program(),
+            kernel=program,
             average=settings.average or "none",
             gram=settings.track_norm,
             epsilon=rounding(X),
             features=X.shape[1],
             **parts,
         )
-        self.learn_one = self.core.learn_one
-        self.score_one = self.core.score_one
+
+    @property
+    def steps(self) -> int:
+        return int(self.core.steps)
 
     def learn(
         self, X: Array, y: Floats | None, weights: Floats | None, rates: Floats | None, scores: Floats, levels: Floats
@@ -91,137 +94,165 @@ class Native:
         self.core.restore(state, points, dropped)
 
 
+class Pool:
+    """The points of `Blocks`: rows of one growing array, or a list of objects."""
+
+    def __init__(self, like: Any) -> None:
+        self.numeric = isinstance(like, np.ndarray)
+        self.values: Any = np.empty((0, *like.shape[1:]), dtype=like.dtype) if self.numeric else []
+        self.size = 0
+
+    def view(self) -> Any:
+        """The points, one per slot."""
+        return self.values[: self.size]
+
+    def with_rows(self, X: Any) -> Any:
+        """The points and the rows of X behind them."""
+        if not self.numeric:
+            return [*self.view(), *X]
+        self._room(self.size + len(X))
+        self.values[self.size : self.size + len(X)] = X
+        return self.values[: self.size + len(X)]
+
+    def put(self, slot: int, x: Any) -> None:
+        """Append x, or overwrite a slot."""
+        if slot == self.size:
+            self.size += 1
+            if self.numeric:
+                self._room(self.size)
+            else:
+                self.values.append(None)
+        self.values[slot] = x
+
+    def move_last(self, slot: int) -> None:
+        """The last point takes the slot of one that left."""
+        self.size -= 1
+        self.values[slot] = self.values[self.size]
+        if not self.numeric:
+            self.values.pop()
+
+    def set(self, points: Any) -> None:
+        """These points and no others."""
+        self.values, self.size = (points.copy() if self.numeric else list(points)), len(points)
+
+    def copy(self) -> Any:
+        """The points, safe from later changes."""
+        return self.view().copy() if self.numeric else list(self.view())
+
+    def _room(self, rows: int) -> None:
+        if rows > len(self.values):
+            grown = np.empty((max(rows, 2 * len(self.values)), *self.values.shape[1:]), dtype=self.values.dtype)
+            grown[: len(self.values)] = self.values
+            self.values = grown
+
+
 class Blocks:
     """A kernel called in Python on blocks; points are rows of numbers or any objects."""
 
-    def __init__(self, settings: Settings, X: Any) -> None:
+    def __init__(self, settings: Settings, X: Any, compiled: bool) -> None:
         self.kernel = settings.kernel
         self.average = settings.average
-        self._points: list[Any] = []
-        self._dropped: list[Any] = []
-        self._like = X[:0]
         self.dtype = X.dtype if isinstance(X, np.ndarray) else None
+        self._points, self._dropped = Pool(X), Pool(X)
         self._tested = 0 if settings.kernel.program() is None else TESTED
-        parts = compiled_parts(settings)
-        options = (settings.average or "none", settings.track_norm, rounding(X))
-        self.loop: Any
-        if parts is None:
-            self.backend = "numpy"
-            self.loop = Loop(settings.loss, settings.rule, settings.budget, settings.average, *options[1:])
-        else:
-            self.backend = "native loop, numpy kernel"
-            self.loop = _core.Loop(parts["loss"], parts["rule"], parts["budget"], *options)
         self._tracks = settings.track_norm
+        parts = compiled_parts(settings) if compiled else None
+        self.loop: Any
+        if parts is not None:
+            self.backend = "native loop, numpy kernel"
+            self.loop = _core.Loop(average=settings.average or "none", gram=self._tracks, epsilon=rounding(X), **parts)
+        else:
+            self.backend = "numpy"
+            three = (settings.loss, settings.rule, settings.budget)
+            self.loop = Loop(*three, average=settings.average, gram=self._tracks, epsilon=rounding(X))
+
+    @property
+    def steps(self) -> int:
+        return int(self.loop.steps)
 
     def learn(
-        self, X: Any, y: Floats | None, weights: Floats | None, rates: Floats, scores: Floats, levels: Floats
+        self, X: Any, y: Floats | None, weights: Floats | None, rates: Floats | None, scores: Floats, levels: Floats
     ) -> None:
+        assert rates is not None
         y = np.zeros(len(X)) if y is None else y
         weights = np.ones(len(X)) if weights is None else weights
         before = None
+        start = 0
         try:
-            start = 0
             while start < len(X):
-                part = slice(start, start + self._rows_at_once())
+                part = slice(start, start + min(max(self._points.size // 2, 16), 128))
                 if before is None and part.stop < len(X):  # the kernel may yet fail, in a later block
-                    before = (self.state(), list(self._points), list(self._dropped))
+                    before = (self.state(), self._points.copy(), self._dropped.copy())
                 self._learn_block(X[part], y[part], weights[part], rates[part], scores[part], levels[part])
                 start = part.stop
         except BaseException:
             if before is not None:
-                self._points, self._dropped = before[1], before[2]
-                self.loop.restore(before[0], self.gram() if self._tracks else None)
+                self.restore(*before)
             raise
-
-    def _rows_at_once(self) -> int:
-        return int(min(max(len(self._points) // 2, 16), 128))
 
     def _learn_block(
         self, X: Any, y: Floats, weights: Floats, rates: Floats, scores: Floats, levels: Floats
     ) -> None:
+        points = self._points
         self._test(X)
-        size, rows = len(self._points), len(X)
+        size, rows = points.size, len(X)
         block = np.zeros((size + rows, -(-rows // 16) * 16))
-        if size:
-            block[:size, :rows] = self.kernel(self.points(), X)
-        cross = np.ascontiguousarray(self.kernel(X, X), dtype=np.float64)
-        kappas = np.asarray(self.kernel.diag(X), dtype=np.float64)
-        if kappas.min() < -1e-9 * max(1.0, np.abs(kappas).max()):
+        block[:, :rows] = self.kernel(points.with_rows(X), X)  # against the points and against each other, at once
+        cross = block[size:, :rows].copy()
+        kappas = cross.diagonal()
+        if kappas.min() < -1e-9 * np.abs(cross).max():
             raise ValueError(f"The kernel {type(self.kernel).__name__} has k(x, x) = {kappas.min():g} < 0.")
         kappas = np.where(kappas > 1e-300, kappas, 0.0)
         events = self.loop.run(block, cross, kappas, y, weights, rates, scores, levels)
         for kind, first, second in np.asarray(events, dtype=np.int64).reshape(-1, 3).tolist():
+            slot = second if kind == PLACE else first
+            if self.average == "all" and slot < points.size:
+                self._dropped.put(self._dropped.size, points.values[slot])
             if kind == PLACE:
-                self._place(X[first], second)
+                points.put(slot, X[first])
             else:
-                self._leave(first)
-                self._points[first] = self._points[second]
-                self._points.pop()
-
-    def _place(self, x: Any, slot: int) -> None:
-        if isinstance(x, np.ndarray):
-            x = x.copy()
-        if slot == len(self._points):
-            self._points.append(x)
-        else:
-            self._leave(slot)
-            self._points[slot] = x
-
-    def _leave(self, slot: int) -> None:
-        if self.average == "all":
-            self._dropped.append(self._points[slot])
+                points.move_last(slot)
 
     def _test(self, X: Any) -> None:
         """Is the kernel one? Asked on the points seen, each time their number has doubled, up to `TESTED`."""
-        seen = min(len(self._points) + len(X), TESTED)
+        seen = min(self._points.size + len(X), TESTED)
         if self._tested >= TESTED or seen < 2 * self._tested:
             return
-        check_kernel(self.kernel, self._rows([*self._points, *X][:seen]))
+        check_kernel(self.kernel, self._points.with_rows(X)[:seen])
         self._tested = seen
-
-    def _rows(self, points: list[Any]) -> Any:
-        if not isinstance(self._like, np.ndarray):
-            return points
-        return np.array(points, dtype=self.dtype).reshape(len(points), *self._like.shape[1:])
-
-    def learn_one(self, x: Any, y: float, weight: float, rate: float) -> float:
-        score, level = np.empty(1), np.empty(1)
-        row = x[None, :] if isinstance(x, np.ndarray) else [x]
-        self._learn_block(row, np.array([y]), np.array([weight]), np.array([rate]), score, level)
-        return float(score[0])
-
-    def score_one(self, x: Any) -> float:
-        return float(self.score(x[None, :] if isinstance(x, np.ndarray) else [x], False)[0])
 
     def score(self, X: Any, mean: bool) -> Floats:
         state = self.state()
-        points, coefs, offset = self._points, state["scale"] * state["raw"], state["offset"]
+        points, coefs, offset = self._points.view(), state["scale"] * state["raw"], state["offset"]
         if mean:
             rounds = max(int(state["steps"]), 1)
             sums = state["summed"] + state["raw"] * (state["rounds_scale"] - state["entered"])
-            points = points + self._dropped
             coefs, offset = np.append(sums, state["dropped"]) / rounds, state["offset_sum"] / rounds
-        if not points:
+            dropped = self._dropped.view()
+            points = np.concatenate([points, dropped]) if self._points.numeric else [*points, *dropped]
+        if not len(points):
             return np.full(len(X), float(offset))
-        scores = [self.kernel(X[part], self._rows(points)) @ coefs for part in chunks(len(X), 1024)]
-        return np.concatenate([np.zeros(0), *scores]) + offset
+        scores = [self.kernel(X[part], points) @ coefs for part in chunks(len(X), 1024)]
+        return np.asarray(np.concatenate(scores) + offset)
 
     def points(self) -> Any:
-        return self._rows(self._points)
+        return self._points.copy()
 
     def dropped_points(self) -> Any:
-        return self._rows(self._dropped)
+        return self._dropped.copy()
 
     def gram(self) -> Floats:
-        if not self._points:
+        points = self._points.view()
+        if not len(points):
             return np.zeros((0, 0))
-        return np.ascontiguousarray(self.kernel(self.points(), self.points()), dtype=np.float64)
+        return np.ascontiguousarray(self.kernel(points, points), dtype=np.float64)
 
     def state(self) -> dict[str, Any]:
         return dict(self.loop.state())
 
     def restore(self, state: dict[str, Any], points: Any, dropped: Any) -> None:
-        self._points, self._dropped = list(points), list(dropped)
+        self._points.set(points)
+        self._dropped.set(dropped)
         self.loop.restore(state, self.gram() if self._tracks else None)
 
 
@@ -230,20 +261,14 @@ Machine = Native | Blocks
 
 def make_machine(settings: Settings, X: Any, backend: str) -> Machine:
     """The fastest machine that runs these parts, or the one asked for."""
-    native = settings.kernel.program() is not None and compiled_parts(settings) is not None
-    if backend == "numpy":
-        machine = Blocks(settings, X)
-        machine.backend, average = "numpy", settings.average
-        machine.loop = Loop(
-            settings.loss, settings.rule, settings.budget, average, settings.track_norm, rounding(X)
-        )
-        return machine
-    if backend == "native" and not (native and isinstance(X, np.ndarray)):
-        parts = (settings.kernel, settings.loss, settings.rule, settings.budget)
-        raise _checks.wrong(
-            "Learner", "backend", "'auto' or 'numpy' for parts without compiled twins", [type(p).__name__ for p in parts]
-        )
-    return Native(settings, X) if native and isinstance(X, np.ndarray) else Blocks(settings, X)
+    twins = settings.kernel.program() is not None and compiled_parts(settings) is not None
+    native = twins and isinstance(X, np.ndarray)
+    if backend == "native" and not native:
+        names = [type(part).__name__ for part in (settings.kernel, settings.loss, settings.rule, settings.budget)]
+        raise _checks.wrong("Learner", "backend", f"'auto' or 'numpy' for the parts {names}", backend)
+    if native and backend != "numpy":
+        return Native(settings, X)
+    return Blocks(settings, X, compiled=backend != "numpy")
 
 
 def rounding(X: Any) -> float:

@@ -84,7 +84,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Gradient(Rule):
-    """NORMA: a stochastic gradient step on loss + reg / 2 ||f||^2 (Kivinen, Smola, Williamson 2004, equations (9)-(18)).
+    """NORMA: a gradient step on loss + reg / 2 ||f||^2 (Kivinen, Smola, Williamson 2004, equations (9)-(18)).
 
     f <- (1 - rate_t reg) f - rate_t slope k(x, .),   offset <- offset - rate_t slope
 

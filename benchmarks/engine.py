@@ -7,7 +7,7 @@ import gc
 
 import numpy as np
 import psutil
-from harness import Row, best_of, centres_stream, machine, mnist, progress, report, table
+from harness import Row, add, best_of, centres_stream, machine, mnist, progress, report, table
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 
@@ -190,17 +190,6 @@ def memory(rows: list[Row], quick: bool) -> None:
     growth = (process.memory_info().rss - warm) / 2**20
     work = f"resident memory over {total:,} rows, budget 128"
     rows.append(Row(work, f"{growth:+.1f} MB after warm-up", "< 5 MB growth", "", growth, growth < 5))
-
-
-def add(
-    rows: list[Row], work: str, value: float, must: float, aim: float, *, faster: bool = False, unit: str | None = None
-) -> None:
-    """One ratio: lower is better, or with ``faster`` higher."""
-    sign, usual = (">=", "x faster") if faster else ("<=", "")
-    unit = usual if unit is None else unit
-    reached = value >= must if faster else value <= must
-    measured = f"{value:.1f}{unit}" if faster and unit else f"{value:.2f}{unit}"
-    rows.append(Row(work, measured, f"{sign} {must:g}{unit}", f"{sign} {aim:g}{unit}", value, reached))
 
 
 def main() -> None:

@@ -96,6 +96,17 @@ def machine() -> str:
     )
 
 
+def add(
+    rows: list[Row], work: str, value: float, must: float, aim: float, *, faster: bool = False, unit: str | None = None
+) -> None:
+    """One ratio: lower is better, or with ``faster`` higher."""
+    sign, usual = (">=", "x faster") if faster else ("<=", "")
+    unit = usual if unit is None else unit
+    reached = value >= must if faster else value <= must
+    measured = f"{value:.1f}{unit}" if faster and unit else f"{value:.2f}{unit}"
+    rows.append(Row(work, measured, f"{sign} {must:g}{unit}", f"{sign} {aim:g}{unit}", value, reached))
+
+
 def table(rows: Iterable[Row]) -> str:
     """The rows in Markdown."""
     lines = ["| work | measured | must | aim |", "|---|---|---|---|"]

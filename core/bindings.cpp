@@ -21,6 +21,7 @@ using Spec = std::pair<std::string, Numbers>;
 template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T> using Row = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ids = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Out = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Square = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -48,52 +49,79 @@ Loop make_loop(const Spec& loss, const Spec& rule, const Spec& budget, const std
                 make_budget(budget.first, budget.second), average_named(average), gram, epsilon);
 }
 
-State state_of(const Loop& loop) {
+auto array(const Rows2& rows) {
+    Values flat;
+    for (const Values& row : rows) flat.insert(flat.end(), row.begin(), row.end());
+    return array(std::move(flat), {rows.size(), rows.empty() ? 0 : rows[0].size()});
+}
+
+Rows2 rows_of(nb::handle h) {
+    const auto a = nb::cast<nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>>(h);
+    Rows2 rows;
+    for (std::size_t i = 0; i < a.shape(0); ++i)
+        rows.emplace_back(a.data() + i * a.shape(1), a.data() + (i + 1) * a.shape(1));
+    return rows;
+}
+
+// every number that is saved, by name
+template <class F> void each_number(F&& f, Loop& loop) {
+    Expansion& e = loop.expansion;
+    f("scale", e.scale);
+    f("trace_scale", e.trace_scale);
+    f("offset", e.offset);
+    f("norm2", e.norm2);
+    f("mix", e.mix);
+    f("inner", e.inner);
+    f("rate", e.rate);
+    f("rounds_scale", e.rounds_scale);
+    f("offset_sum", e.offset_sum);
+    f("refresh_in", e.refresh_in);
+    f("known", loop.known);
+    f("steps", loop.steps);
+    f("updates", loop.updates);
+    f("mistakes", loop.mistakes);
+}
+
+State state_of(Loop& loop) {
     const Expansion& e = loop.expansion;
     State state;
     state["raw"] = array(e.raw);
-    state["kappas"] = array(e.kappas);
-    state["births"] = array(e.births);
+    state["trace"] = array(e.trace);
     state["summed"] = array(e.summed);
-    state["entered"] = array(e.entered);
     state["dropped"] = array(e.dropped);
-    state["scale"] = e.scale;
-    state["offset"] = e.offset;
-    state["norm2"] = e.norm2;
-    state["rounds_scale"] = e.rounds_scale;
-    state["offset_sum"] = e.offset_sum;
-    state["refresh_in"] = e.refresh_in;
+    state["kappas"] = array(e.kappas);
+    state["entered"] = array(e.entered);
+    state["births"] = array(e.births);
+    state["ids"] = array(e.ids);
     state["level"] = loop.level();
-    state["steps"] = loop.steps;
-    state["updates"] = loop.updates;
-    state["mistakes"] = loop.mistakes;
+    each_number([&](const char* name, auto number) { state[name] = number; }, loop);
     return state;
 }
 
 void restore(Loop& loop, const State& state) {
     Expansion& e = loop.expansion;
-    e.raw = values<double>(state["raw"]);
-    e.kappas = values<double>(state["kappas"]);
-    e.births = values<std::int64_t>(state["births"]);
-    e.summed = values<double>(state["summed"]);
-    e.entered = values<double>(state["entered"]);
-    e.dropped = values<double>(state["dropped"]);
-    for (const auto* part : {&e.kappas, &e.summed, &e.entered})
-        if (part->size() != e.raw.size()) throw std::invalid_argument("the state's arrays differ in length");
-    if (e.births.size() != e.raw.size()) throw std::invalid_argument("the state's arrays differ in length");
-    e.roots.clear();
-    for (double kappa : e.kappas) e.roots.push_back(std::sqrt(kappa));
-    e.scale = nb::cast<double>(state["scale"]);
-    e.offset = nb::cast<double>(state["offset"]);
-    e.norm2 = nb::cast<double>(state["norm2"]);
-    e.rounds_scale = nb::cast<double>(state["rounds_scale"]);
-    e.offset_sum = nb::cast<double>(state["offset_sum"]);
-    e.refresh_in = nb::cast<std::int64_t>(state["refresh_in"]);
-    const double level = nb::cast<double>(state["level"]);
-    std::visit([&](auto& l) { l.level = level; }, loop.loss);
-    loop.steps = nb::cast<std::int64_t>(state["steps"]);
-    loop.updates = nb::cast<std::int64_t>(state["updates"]);
-    loop.mistakes = nb::cast<std::int64_t>(state["mistakes"]);
+    Rows2 raw = rows_of(state["raw"]), trace = rows_of(state["trace"]), summed = rows_of(state["summed"]);
+    const Rows2 dropped = rows_of(state["dropped"]);
+    const Values kappas = values<double>(state["kappas"]), entered = values<double>(state["entered"]);
+    const auto births = values<std::int64_t>(state["births"]), ids = values<std::int64_t>(state["ids"]);
+    const std::size_t n = raw.size(), m = births.size();
+    bool fits = n > 0 && summed.size() == n && dropped.size() == n && kappas.size() == m && entered.size() == m &&
+                ids.size() == m && trace.size() == (e.trace.empty() ? 0 : n);
+    for (const Rows2* rows : {&raw, &trace, &summed})
+        for (const Values& row : *rows) fits = fits && row.size() == m;
+    if (!fits) throw std::invalid_argument("The 'state' parameter of the core must have arrays that fit together.");
+    e.raw = raw;
+    e.trace = trace;
+    e.summed = summed;
+    e.dropped = dropped;
+    e.kappas = kappas;
+    e.entered = entered;
+    e.births = births;
+    e.ids = ids;
+    if (loop.adapts()) loop.set_level(nb::cast<double>(state["level"]));
+    each_number(
+        [&](const char* name, auto& number) { number = nb::cast<std::decay_t<decltype(number)>>(state[name]); }, loop);
+    e.restored();
 }
 
 // The events of a block for a caller who keeps the points: (0, row, slot) placed, (1, slot, last) removed.
@@ -116,14 +144,28 @@ void expect(std::size_t got, std::size_t wanted, const char* what) {
                                     std::to_string(wanted) + " entries. Got " + std::to_string(got) + " instead.");
 }
 
-const double* pointer(const std::optional<Vector>& v, std::size_t n, const char* what) {
-    if (!v) return nullptr;
-    expect(v->size(), n, what);
-    return v->data();
+template <class A> auto pointer(const std::optional<A>& values, std::size_t n, const char* what) {
+    if (values) expect(values->size(), n, what);
+    return values ? values->data() : nullptr;
+}
+
+template <class T>
+void fill(Block<T>& block, std::size_t n, const std::optional<Vector>& y, const std::optional<Vector>& weights,
+          const std::optional<Vector>& rates, const std::optional<Ids>& ids, const Square& scores,
+          const std::optional<Out>& levels) {
+    expect(scores.shape(0), n, "scores");
+    block.rows = static_cast<int>(n);
+    block.y = pointer(y, n, "y");
+    block.weights = pointer(weights, n, "weights");
+    block.rates = pointer(rates, n, "rates");
+    block.ids = pointer(ids, n, "ids");
+    block.scores = scores.data();
+    block.columns = static_cast<int>(scores.shape(1));
+    block.levels = pointer(levels, n, "levels");
 }
 
 template <class T> bool acceptable(const Learner<T>& learner, const Row<T>& x) {
-    return static_cast<int>(x.shape(0)) == learner.features() && tiles<T>().finite(x.data(), x.size());
+    return static_cast<int>(x.shape(0)) == learner.features() && learner.accepts(x.data());
 }
 
 template <class T> void bind_learner(nb::module_& m, const char* name) {
@@ -139,26 +181,27 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
         .def(
             "learn",
             [](L& self, Matrix<T> x, std::optional<Vector> y, std::optional<Vector> weights,
-               std::optional<Vector> rates, Out scores, std::optional<Out> levels) {
+               std::optional<Vector> rates, std::optional<Ids> ids, Square scores, std::optional<Out> levels) {
                 const std::size_t n = x.shape(0);
                 expect(x.shape(1), self.features(), "X");
-                expect(scores.size(), n, "scores");
-                if (levels) expect(levels->size(), n, "levels");
-                const double *py = pointer(y, n, "y"), *pw = pointer(weights, n, "weights");
-                const double* pr = pointer(rates, n, "rates");
+                Block<T> block;
+                fill(block, n, y, weights, rates, ids, scores, levels);
                 nb::gil_scoped_release release;
-                self.learn(x.data(), static_cast<std::int64_t>(n), py, pw, pr, scores.data(),
-                           levels ? levels->data() : nullptr);
+                self.learn(x.data(), static_cast<std::int64_t>(n), block);
             },
-            "x"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "scores"_a, "levels"_a.none())
+            "x"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(), "scores"_a, "levels"_a.none())
         .def(
             "learn_one",
             [](L& self, Row<T> x, std::optional<double> y, double weight) -> std::optional<double> {
-                const double target = y.value_or(0.0);
+                const double target = y.value_or(NAN);
                 if (!acceptable(self, x) || !self.loop().accepts(target) || !(weight >= 0 && std::isfinite(weight)))
                     return std::nullopt;
                 double score;
-                self.learn(x.data(), 1, &target, &weight, nullptr, &score, nullptr);
+                Block<T> block;
+                block.y = &target;
+                block.weights = &weight;
+                block.scores = &score;
+                self.learn(x.data(), 1, block);
                 return score;
             },
             "x"_a, "y"_a.none(), "weight"_a, "The score before the update; None if something is not acceptable.")
@@ -173,9 +216,10 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
             "x"_a, "The score; None if x is not acceptable.")
         .def(
             "score",
-            [](const L& self, Matrix<T> x, Out scores, bool mean) {
+            [](const L& self, Matrix<T> x, Square scores, bool mean) {
                 expect(x.shape(1), self.features(), "X");
-                expect(scores.size(), x.shape(0), "scores");
+                expect(scores.shape(0), x.shape(0), "scores");
+                expect(scores.shape(1), self.outputs(), "scores");
                 nb::gil_scoped_release release;
                 const auto n = static_cast<std::int64_t>(x.shape(0));
                 mean ? self.score_mean(x.data(), n, scores.data()) : self.score(x.data(), n, scores.data());
@@ -211,14 +255,33 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
                 expect(points.shape(1), self.features(), "points");
                 expect(dropped.shape(1), self.features(), "dropped");
                 restore(self.loop(), state);
-                expect(points.shape(0), self.loop().expansion.raw.size(), "points");
-                expect(dropped.shape(0), self.loop().expansion.dropped.size(), "dropped");
+                expect(points.shape(0), self.loop().expansion.size(), "points");
+                expect(dropped.shape(0), self.loop().expansion.dropped[0].size(), "dropped");
                 self.restore_points(std::vector<T>(points.data(), points.data() + points.size()),
                                     std::vector<T>(dropped.data(), dropped.data() + dropped.size()));
             },
             "state"_a, "points"_a, "dropped"_a)
         .def_prop_ro("steps", [](L& self) { return self.loop().steps; })
+        .def_prop_ro("known", [](L& self) { return self.loop().known; }, "classes seen so far")
+        .def_prop_ro("outputs", &L::outputs)
         .def_prop_ro("features", &L::features);
+}
+
+template <class T> void bind_checks(nb::module_& m) {
+    m.def(
+        "all_finite",
+        [](Matrix<T> x) {
+            nb::gil_scoped_release release;
+            return tiles<T>().finite(x.data(), x.size());
+        },
+        "x"_a, "Whether no entry is NaN or infinite.");
+    m.def(
+        "longest_row",
+        [](Matrix<T> x) {
+            nb::gil_scoped_release release;
+            return tiles<T>().longest(x.data(), x.shape(0), static_cast<int>(x.shape(1)));
+        },
+        "x"_a, "The row of the largest norm.");
 }
 
 }  // namespace
@@ -226,18 +289,8 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core of gossamer.";
     m.def("isa", [] { return std::string(tiles<double>().name); }, "The instruction set in use.");
-    m.def(
-        "all_finite", [](Matrix<double> x) {
-            nb::gil_scoped_release release;
-            return tiles<double>().finite(x.data(), x.size());
-        },
-        "x"_a, "Whether no entry is NaN or infinite.");
-    m.def(
-        "all_finite", [](Matrix<float> x) {
-            nb::gil_scoped_release release;
-            return tiles<float>().finite(x.data(), x.size());
-        },
-        "x"_a);
+    bind_checks<float>(m);
+    bind_checks<double>(m);
 
     bind_learner<float>(m, "Learner32");
     bind_learner<double>(m, "Learner64");
@@ -250,22 +303,19 @@ NB_MODULE(_core, m) {
             "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a)
         .def(
             "run",
-            [](Loop& self, Square block, Square cross, Vector kappas, Vector y, Vector weights, Vector rates,
-               Out scores, Out levels) {
-                const std::size_t n = kappas.size();
-                const std::size_t ld = block.shape(1);
+            [](Loop& self, Square block, Square cross, Vector kappas, std::optional<Vector> y,
+               std::optional<Vector> weights, std::optional<Vector> rates, std::optional<Ids> ids, Square scores,
+               std::optional<Out> levels) {
+                const std::size_t n = kappas.size(), ld = block.shape(1);
                 expect(cross.shape(0), n, "cross");
                 expect(cross.shape(1), n, "cross");
                 if (block.shape(0) < self.expansion.size() + n || ld < n || ld % 16 != 0)
                     throw std::invalid_argument("The block must have a row for every slot and newcomer, padded to 16.");
-                expect(y.size(), n, "y");
-                expect(weights.size(), n, "weights");
-                expect(rates.size(), n, "rates");
-                expect(scores.size(), n, "scores");
-                expect(levels.size(), n, "levels");
-                Block<double> b{block.data(), static_cast<std::ptrdiff_t>(ld), static_cast<int>(n), kappas.data(),
-                                y.data(),     weights.data(),                  rates.data(),        scores.data(),
-                                levels.data()};
+                Block<double> b;
+                fill(b, n, y, weights, rates, ids, scores, levels);
+                b.g = block.data();
+                b.ld = static_cast<std::ptrdiff_t>(ld);
+                b.kappas = kappas.data();
                 Recorder recorder{cross.data(), block.data(), b.ld, b.rows, {}};
                 {
                     nb::gil_scoped_release release;
@@ -274,8 +324,10 @@ NB_MODULE(_core, m) {
                 const std::size_t count = recorder.events.size() / 3;
                 return array(std::move(recorder.events), {count, 3});
             },
-            "block"_a, "cross"_a, "kappas"_a, "y"_a, "weights"_a, "rates"_a, "scores"_a, "levels"_a)
-        .def("state", [](const Loop& self) { return state_of(self); })
+            "block"_a, "cross"_a, "kappas"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(),
+            "scores"_a, "levels"_a.none())
+        .def("copy", [](const Loop& self) { return Loop(self); })
+        .def("state", [](Loop& self) { return state_of(self); })
         .def(
             "restore",
             [](Loop& self, const State& state, std::optional<Square> gram) {
@@ -283,5 +335,6 @@ NB_MODULE(_core, m) {
                 if (gram) self.expansion.set_gram(std::vector<double>(gram->data(), gram->data() + gram->size()));
             },
             "state"_a, "gram"_a.none())
+        .def_prop_ro("known", [](const Loop& self) { return self.known; }, "classes seen so far")
         .def_prop_ro("steps", [](const Loop& self) { return self.steps; });
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <variant>
 
@@ -14,7 +15,21 @@ namespace gossamer {
 constexpr int refuse = -1;
 
 inline int oldest_slot(const Expansion& e) {
-    return static_cast<int>(std::min_element(e.births.begin(), e.births.end()) - e.births.begin());
+    int slot = 0;
+    std::int64_t first = e.births[0];
+    for (int i = 1; i < e.size(); ++i) {  // a branch that is rarely taken beats std::min_element's chain of moves
+        if (e.births[i] >= first) continue;
+        first = e.births[i];
+        slot = i;
+    }
+    return slot;
+}
+
+// the oldest slot if it was born before `first`
+inline int born_before(const Expansion& e, double first) {
+    if (e.size() == 0) return refuse;
+    const int slot = oldest_slot(e);
+    return static_cast<double>(e.births[slot]) < first ? slot : refuse;
 }
 
 struct Unlimited {
@@ -27,9 +42,17 @@ struct Oldest {
     double limit, age;
     int choose(const Expansion& e, double, double) const { return e.size() < limit ? e.size() : oldest_slot(e); }
     int expired(const Expansion& e, std::int64_t time) const {
-        if (std::isinf(age) || e.size() == 0) return refuse;
-        const int slot = oldest_slot(e);
-        return static_cast<double>(e.births[slot]) < static_cast<double>(time) - age ? slot : refuse;
+        return std::isinf(age) ? refuse : born_before(e, static_cast<double>(time) - age);
+    }
+};
+
+// NORMA's Theorem 6 (ALGORITHMS 1.8): round t sees the last min(t, max(start, ceil(t^power))) rounds
+struct Sublinear {
+    double start, power;
+    int choose(const Expansion& e, double, double) const { return e.size(); }
+    int expired(const Expansion& e, std::int64_t time) const {
+        const double t = static_cast<double>(time);
+        return born_before(e, t - std::min(t, std::max(start, std::ceil(std::pow(t, power)))));
     }
 };
 
@@ -37,16 +60,17 @@ struct Oldest {
 struct Smallest {
     double limit;
     bool by_norm;
-    int choose(const Expansion& e, double coefficient, double kappa) const {
+    // size: the Euclidean norm of the newcomer's coefficients
+    int choose(const Expansion& e, double size, double kappa) const {
         const int m = e.size();
         if (m < limit) return m;
         const double* roots = by_norm ? e.roots.data() : nullptr;
-        const double least = tiles<double>().least(e.raw.data(), roots, m);
-        const double newcomer = std::abs(coefficient / e.scale) * (by_norm ? std::sqrt(kappa) : 1.0);
+        const double least = tiles<double>().least(e.sizes.data(), roots, m);
+        const double newcomer = size / e.scale * (by_norm ? std::sqrt(kappa) : 1.0);
         if (newcomer < least) return refuse;
         int slot = refuse;
         for (int i = 0; i < m; ++i) {
-            const double weight = by_norm ? std::abs(e.raw[i]) * roots[i] : std::abs(e.raw[i]);
+            const double weight = by_norm ? e.sizes[i] * roots[i] : e.sizes[i];
             if (weight == least && (slot == refuse || e.births[i] < e.births[slot])) slot = i;
         }
         return slot;
@@ -54,11 +78,12 @@ struct Smallest {
     int expired(const Expansion&, std::int64_t) const { return refuse; }
 };
 
-using Budget = std::variant<Unlimited, Oldest, Smallest>;
+using Budget = std::variant<Unlimited, Oldest, Sublinear, Smallest>;
 
 inline Budget make_budget(const std::string& name, const Numbers& numbers) {
     if (name == "unlimited") return Unlimited{};
     if (name == "oldest") return Oldest{numbers.at(0), numbers.at(1)};
+    if (name == "sublinear") return Sublinear{numbers.at(0), numbers.at(1)};
     if (name == "smallest") return Smallest{numbers.at(0), numbers.at(1) != 0};
     throw std::invalid_argument("the core has no budget '" + name + "'");
 }

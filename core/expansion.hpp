@@ -1,30 +1,67 @@
-// The twin of expansion.py's Expansion: lazily scaled coefficients in slots, their norm and their mean over time.
+// The twin of expansion.py's Expansion: lazily scaled coefficients in slots, one row per output, their norm, their mean
+// over time and, for SVMD, the trace v = w + mix * f that shares the slots.
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
+
+#include "tiles.hpp"
 
 namespace gossamer {
 
+using Values = std::vector<double>;
+using Rows2 = std::vector<Values>;  // [output][slot]
+
 enum class Average { none, sparse, all };
+
+// How SVMD's trace moves in a step: v <- keep v - drift f + coefficient k(x, .), and the step size it asks for.
+struct Trace {
+    double keep = 0, drift = 0;
+    double rate = 0;
+};
 
 struct Expansion {
     static constexpr double fold_at = 1e6;
     static constexpr std::int64_t refresh_every = 10000;
 
-    std::vector<double> raw, kappas, roots, summed, entered, dropped;  // roots[i] = sqrt(kappas[i])
-    std::vector<std::int64_t> births;
-    double scale = 1, offset = 0, norm2 = 0;
-    double rounds_scale = 0, offset_sum = 0;
-    std::int64_t refresh_in = refresh_every;
-    Average average = Average::none;
-    bool with_gram = false;
-    std::vector<double> gram;  // [i * stride + j]
-    int stride = 0;
+    Rows2 raw{Values{}};
+    Rows2 trace;           // w, empty if no rule asks for it
+    Values sizes;          // Euclidean norm over the outputs of each slot's raw coefficients
+    Values kappas, roots;  // k(x, x) and its square root
+    std::vector<std::int64_t> births, ids;
+    Values labels;         // label kernel, outputs x outputs; empty: the identity
+    double scale = 1, trace_scale = 1, offset = 0, norm2 = 0;
+    double mix = 0, inner = 0, rate = 0;  // of the trace: v = w + mix f, <f, v>, SVMD's step size
 
-    int size() const { return static_cast<int>(raw.size()); }
-    double coef(int slot) const { return scale * raw[slot]; }
+    Average average = Average::none;
+    double rounds_scale = 0, offset_sum = 0;
+    Rows2 summed{Values{}}, dropped{Values{}};
+    Values entered;
+
+    bool with_gram = false;
+    std::int64_t refresh_in = refresh_every;
+    Values gram;  // [i * stride + j]: kernel value of slots i and j, if i is the younger one
+    std::ptrdiff_t stride = 0;
+    bool with_ids = false;
+    std::unordered_map<std::int64_t, int> slot_of;
+
+    int size() const { return static_cast<int>(births.size()); }
+    int outputs() const { return static_cast<int>(raw.size()); }
+
+    // a class that was not known before: a row of zeros
+    void grow(int outputs) {
+        const auto add = [&](Rows2& rows, std::size_t length) {
+            while (static_cast<int>(rows.size()) < outputs) rows.emplace_back(length, 0.0);
+        };
+        const std::size_t left = dropped[0].size();
+        add(raw, size());
+        add(summed, size());
+        add(dropped, left);
+        if (!trace.empty()) add(trace, size());
+    }
 
     void begin_round() {
         if (average == Average::none) return;
@@ -37,104 +74,253 @@ struct Expansion {
         norm2 *= keep * keep;
     }
 
-    bool must_fold() const { return !(scale > 1 / fold_at && scale < fold_at); }
-
-    void fold() {
-        for (int i = 0; i < size(); ++i) {
-            summed[i] += raw[i] * (rounds_scale - entered[i]);
-            entered[i] = 0;
-            raw[i] *= scale;
+    // f <- keep f, v <- t.keep v - t.drift f (ALGORITHMS 4)
+    void shrink(double keep, const Trace& t) {
+        inner = keep * ((t.keep == 0 ? 0.0 : t.keep * inner) - t.drift * norm2);
+        mix = ((t.keep == 0 ? 0.0 : t.keep * mix) - t.drift) / keep;
+        trace_scale *= t.keep;
+        if (t.keep == 0) {  // also how a trace that has overflowed starts again
+            for (Values& row : trace) std::fill(row.begin(), row.end(), 0.0);
+            trace_scale = 1;
         }
-        rounds_scale = 0;
-        scale = 1;
+        rate = t.rate;
+        shrink(keep);
     }
 
-    // value: f(x) now; row[i * ld]: the kernel values of x against the slots
+    static bool outside(double s) { return !(s > 1 / fold_at && s < fold_at); }
+
+    // Returns whether coefficients changed their scale.
+    bool fold_if_needed() {
+        const bool main = outside(scale), second = !trace.empty() && outside(trace_scale);
+        if (main) {
+            for (int c = 0; c < outputs(); ++c)
+                for (int i = 0; i < size(); ++i) {
+                    summed[c][i] += raw[c][i] * (rounds_scale - entered[i]);
+                    raw[c][i] *= scale;
+                }
+            std::fill(entered.begin(), entered.end(), 0.0);
+            for (int i = 0; i < size(); ++i) measure(i);
+            rounds_scale = 0;
+            scale = 1;
+        }
+        if (second) {
+            for (Values& row : trace)
+                for (double& w : row) w *= trace_scale;
+            trace_scale = 1;
+        }
+        return main || second;
+    }
+
+    // f <- f + sum_c move[c] k((x, c), .). f and v: the values at x now, changed if a term leaves for it; row[i * ld]:
+    // the kernel values of x against the slots; trace_move: the coefficients of v
     template <class T>
-    void place(int slot, double coefficient, double kappa, std::int64_t birth, double value, const T* row,
-               std::ptrdiff_t ld) {
-        const int m = size();
+    void place(int slot, const double* move, const double* trace_move, double kappa, std::int64_t birth,
+               std::int64_t id, double* f, double* v, const T* row, std::ptrdiff_t ld) {
+        const int m = size(), n = outputs();
         if (slot < m) {
-            value -= coef(slot) * static_cast<double>(row[slot * ld]);
+            const double k = static_cast<double>(row[slot * ld]);
+            for (int c = 0; c < n; ++c) {
+                f[c] -= joint(slot, c) * k;
+                if (v != nullptr) v[c] -= trace_coef(c, slot) * k;
+            }
             leave(slot);
         } else {
-            for (auto* values : {&raw, &kappas, &roots, &summed, &entered}) values->push_back(0.0);
+            for (Rows2* rows : {&raw, &summed, &trace})
+                for (Values& values : *rows) values.push_back(0.0);
+            for (Values* values : {&sizes, &kappas, &roots, &entered}) values->push_back(0.0);
             births.push_back(0);
+            ids.push_back(0);
         }
-        raw[slot] = coefficient / scale;
+        for (int c = 0; c < n; ++c) {
+            raw[c][slot] = move[c] / scale;
+            summed[c][slot] = 0;
+            norm2 += 2 * move[c] * f[c];
+            if (v != nullptr) {
+                trace[c][slot] = (trace_move[c] - mix * move[c]) / trace_scale;
+                inner += trace_move[c] * f[c] + move[c] * v[c] + move[c] * trace_move[c] * kappa;
+            }
+        }
+        norm2 = std::max(0.0, norm2 + kappa * square(move));
         kappas[slot] = kappa;
         roots[slot] = std::sqrt(kappa);
         births[slot] = birth;
-        summed[slot] = 0;
         entered[slot] = rounds_scale;
-        norm2 = std::max(0.0, norm2 + 2 * coefficient * value + coefficient * coefficient * kappa);
+        measure(slot);
+        name(slot, id);
         if (!with_gram) return;
         reserve_gram(size());
-        for (int i = 0; i < m; ++i) {
-            gram[slot * stride + i] = static_cast<double>(row[i * ld]);
-            gram[i * stride + slot] = static_cast<double>(row[i * ld]);
-        }
-        gram[slot * stride + slot] = kappa;
+        double* to = gram.data() + slot * stride;
+        for (int i = 0; i < m; ++i) to[i] = static_cast<double>(row[i * ld]);
+        to[slot] = kappa;
         if (--refresh_in <= 0) refresh();
     }
 
+    // the coefficient of a slot grows by delta (one output); value: f at its point
+    void change(int slot, double delta, double value) {
+        summed[0][slot] += raw[0][slot] * (rounds_scale - entered[slot]);
+        entered[slot] = rounds_scale;
+        raw[0][slot] += delta / scale;
+        norm2 = std::max(0.0, norm2 + 2 * delta * value + delta * delta * kappas[slot]);
+        measure(slot);
+    }
+
+    // drop a term; the last one moves to its slot
     void remove(int slot) {
         leave(slot);
         const int last = size() - 1;
-        for (auto* values : {&raw, &kappas, &roots, &summed, &entered}) {
+        for (Rows2* rows : {&raw, &summed, &trace})
+            for (Values& values : *rows) {
+                values[slot] = values[last];
+                values.pop_back();
+            }
+        for (Values* values : {&sizes, &kappas, &roots, &entered}) {
             (*values)[slot] = (*values)[last];
             values->pop_back();
         }
         births[slot] = births[last];
         births.pop_back();
+        const std::int64_t moved = ids[last];
+        ids.pop_back();
+        if (slot != last) {
+            ids[slot] = moved;
+            if (with_ids) slot_of[moved] = slot;
+        }
         if (!with_gram) return;
         for (int i = 0; i <= last; ++i) gram[slot * stride + i] = gram[last * stride + i];
         for (int i = 0; i <= last; ++i) gram[i * stride + slot] = gram[i * stride + last];
         gram[slot * stride + slot] = gram[last * stride + last];
     }
 
-    void set_gram(const std::vector<double>& values) {
+    void set_gram(const Values& values) {
         stride = 0;
         gram.clear();
         reserve_gram(size());
+        for (int i = 0; i < size(); ++i) std::copy_n(values.begin() + i * size(), size(), gram.begin() + i * stride);
+    }
+
+    // what follows from the saved numbers
+    void restored() {
+        sizes.assign(size(), 0.0);
+        roots.clear();
+        slot_of.clear();
+        for (int i = 0; i < size(); ++i) {
+            roots.push_back(std::sqrt(kappas[i]));
+            measure(i);
+            if (with_ids) slot_of[ids[i]] = i;
+        }
+    }
+
+    // the sums over all rounds so far of an output's coefficients
+    Values total(int output) const {
+        Values sums(size());
         for (int i = 0; i < size(); ++i)
-            std::copy_n(values.begin() + i * size(), size(), gram.begin() + i * stride);
+            sums[i] = summed[output][i] + raw[output][i] * (rounds_scale - entered[i]);
+        return sums;
+    }
+
+    double trace_coef(int output, int slot) const {
+        return trace_scale * trace[output][slot] + mix * scale * raw[output][slot];
     }
 
 private:
-    void leave(int slot) {
-        if (with_gram) {
-            double value = 0;
-            for (int i = 0; i < size(); ++i) value += raw[i] * gram[slot * stride + i];
-            const double a = coef(slot);
-            norm2 += -2 * a * scale * value + a * a * kappas[slot];
+    Values leaving_, scores_;
+
+    double between(int i, int j) const { return births[i] >= births[j] ? gram[i * stride + j] : gram[j * stride + i]; }
+
+    // leaving_[i] = the kernel value of slots `slot` and i
+    void gather(int slot) {
+        const int m = size();
+        leaving_.resize(m);
+        double* out = leaving_.data();
+        const double *row = gram.data() + slot * stride, *column = gram.data() + slot;
+        const std::int64_t* born = births.data();
+        const std::int64_t birth = born[slot];
+        for (int i = 0; i < m; ++i) out[i] = born[i] <= birth ? row[i] : column[i * stride];
+    }
+
+    double label(int a, int b) const { return labels.empty() ? (a == b ? 1.0 : 0.0) : labels[a * outputs() + b]; }
+
+    // the weight of slot's point in the joint score of an output
+    double joint(int slot, int output) const {
+        if (labels.empty()) return scale * raw[output][slot];
+        double sum = 0;
+        for (int c = 0; c < outputs(); ++c) sum += label(output, c) * raw[c][slot];
+        return scale * sum;
+    }
+
+    // move' K_Y move
+    double square(const double* move) const {
+        double sum = 0;
+        for (int a = 0; a < outputs(); ++a) {
+            if (labels.empty()) {
+                sum += move[a] * move[a];
+                continue;
+            }
+            for (int b = 0; b < outputs(); ++b) sum += move[a] * label(a, b) * move[b];
         }
-        if (average == Average::all) dropped.push_back(summed[slot] + raw[slot] * (rounds_scale - entered[slot]));
+        return sum;
+    }
+
+    void measure(int slot) {
+        if (outputs() == 1) {
+            sizes[slot] = std::abs(raw[0][slot]);
+            return;
+        }
+        double sum = 0;
+        for (const Values& row : raw) sum += row[slot] * row[slot];
+        sizes[slot] = std::sqrt(sum);
+    }
+
+    void name(int slot, std::int64_t id) {
+        ids[slot] = id;
+        if (with_ids) slot_of[id] = slot;
+    }
+
+    void leave(int slot) {
+        if (with_ids) slot_of.erase(ids[slot]);
+        if (with_gram) {
+            gather(slot);
+            const auto sum = [&](const Values& coefs) {
+                return tiles<double>().dot(leaving_.data(), coefs.data(), size());
+            };
+            Values& g = scores_;  // f at the point that leaves, before the label kernel
+            g.clear();
+            for (const Values& row : raw) g.push_back(scale * sum(row));
+            for (int c = 0; c < outputs(); ++c) {
+                const double a = scale * raw[c][slot];
+                double f = labels.empty() ? g[c] : 0.0;
+                if (!labels.empty())
+                    for (int b = 0; b < outputs(); ++b) f += label(c, b) * g[b];
+                norm2 += -2 * a * f + a * joint(slot, c) * kappas[slot];
+                if (trace.empty()) continue;
+                const double b = trace_coef(c, slot);
+                inner += -a * (trace_scale * sum(trace[c]) + mix * f) - b * f + a * b * kappas[slot];
+            }
+        }
+        if (average == Average::all)
+            for (int c = 0; c < outputs(); ++c)
+                dropped[c].push_back(summed[c][slot] + raw[c][slot] * (rounds_scale - entered[slot]));
     }
 
     void refresh() {
         double total = 0;
-        for (int i = 0; i < size(); ++i)
-            for (int j = 0; j < size(); ++j) total += raw[i] * raw[j] * gram[i * stride + j];
-        norm2 = std::max(0.0, scale * scale * total);
+        for (int c = 0; c < outputs(); ++c)
+            for (int i = 0; i < size(); ++i)
+                for (int j = 0; j < size(); ++j) total += scale * raw[c][i] * joint(j, c) * between(i, j);
+        norm2 = std::max(0.0, total);
         refresh_in = refresh_every;
     }
 
     void reserve_gram(int m) {
         if (m <= stride) return;
-        const int wider = std::max(2 * stride, std::max(m, 16));
-        std::vector<double> grown(static_cast<std::size_t>(wider) * wider);
-        for (int i = 0; i < stride; ++i) std::copy_n(gram.begin() + i * stride, stride, grown.begin() + i * wider);
+        // an odd number of cache lines: a power of two would send a whole column to the same few cache sets
+        const std::ptrdiff_t wider = ((std::max<std::ptrdiff_t>(2 * stride, m) + 7) / 8 | 1) * 8;
+        Values grown(static_cast<std::size_t>(wider) * wider);
+        for (std::ptrdiff_t i = 0; i < stride; ++i)
+            std::copy_n(gram.begin() + i * stride, stride, grown.begin() + i * wider);
         gram.swap(grown);
         stride = wider;
     }
 };
-
-// the sum of each slot's coefficient over all rounds so far
-inline std::vector<double> total_of(const Expansion& e) {
-    std::vector<double> sums(e.raw.size());
-    for (int i = 0; i < e.size(); ++i) sums[i] = e.summed[i] + e.raw[i] * (e.rounds_scale - e.entered[i]);
-    return sums;
-}
 
 }  // namespace gossamer

@@ -35,6 +35,12 @@ public:
 
     bool needs(Pair pair) const { return needs_[static_cast<int>(pair)]; }
     int deepest() const { return deepest_; }
+    // whether k(x, x) cannot overflow
+    bool bounded() const {
+        return std::all_of(program_.begin(), program_.end(), [](const Instruction& step) {
+            return step.kind != Instruction::Kind::leaf || step.by_norms || step.pair != Pair::product;
+        });
+    }
     bool in_place() const { return program_.size() == 1; }  // the result may overwrite the pair values
 
     // out = k for a strip of `count` pairs of one point, squared norm `norm`, with points of squared norms `norms`.

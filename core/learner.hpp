@@ -19,24 +19,36 @@ public:
     Learner(Kernel kernel, Loop loop, int d) : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), points_(d) {}
 
     int features() const { return d_; }
+    int outputs() const { return loop_.expansion.outputs(); }
     Loop& loop() { return loop_; }
     const Points<T>& points() const { return points_; }
     const std::vector<T>& dropped_points() const { return dropped_; }
     std::shared_mutex& mutex() const { return mutex_; }
 
-    // n rows, row-major; y, weights, rates and levels may be null
-    void learn(const T* x, std::int64_t n, const double* y, const double* weights, const double* rates, double* scores,
-               double* levels) {
+    // whether a row may be learned or scored: finite, and so is k(x, x)
+    bool accepts(const T* x) const {
+        if (!tiles<T>().finite(x, d_)) return false;
+        if (kernel_.bounded()) return true;
+        static thread_local Rows<T> row;
+        static thread_local std::vector<double> kappa;
+        row.single(x, d_);
+        row.diagonal(kernel_, kappa);
+        return std::isfinite(kappa[0]);
+    }
+
+    // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
+    void learn(const T* x, std::int64_t n, const Block<T>& all) {
         std::unique_lock lock(mutex_);
         const auto from = [](auto* p, std::int64_t i) { return p == nullptr ? p : p + i; };
         for (std::int64_t i = 0; i < n;) {
-            Block<T> block;
+            Block<T> block = all;
             block.rows = static_cast<int>(std::min<std::int64_t>(n - i, rows_at_once()));
-            block.y = from(y, i);
-            block.weights = from(weights, i);
-            block.rates = from(rates, i);
-            block.scores = scores + i;
-            block.levels = from(levels, i);
+            block.y = from(all.y, i);
+            block.weights = from(all.weights, i);
+            block.rates = from(all.rates, i);
+            block.ids = from(all.ids, i);
+            block.scores = all.scores + i * all.columns;
+            block.levels = from(all.levels, i);
             const std::int64_t before = loop_.updates;
             learn_block(x + i * d_, block);
             const double share = static_cast<double>(loop_.updates - before) / block.rows;
@@ -45,22 +57,26 @@ public:
         }
     }
 
+    // [row * outputs + output]
     void score(const T* x, std::int64_t n, double* scores) const {
         std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
-        score_by(points_, e.raw.data(), e.scale, e.offset, x, n, scores);
+        score_by(points_, e.raw, e.scale, e.offset, x, n, scores);
     }
 
     // the mean of all hypotheses so far
     void score_mean(const T* x, std::int64_t n, double* scores) const {
         std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
-        std::vector<double> coefs = total_of(e);
-        coefs.insert(coefs.end(), e.dropped.begin(), e.dropped.end());
+        Rows2 coefs;
+        for (int c = 0; c < e.outputs(); ++c) {
+            coefs.push_back(e.total(c));
+            coefs[c].insert(coefs[c].end(), e.dropped[c].begin(), e.dropped[c].end());
+        }
         Points<T> points = points_;
         append(points, dropped_);
         const double rounds = static_cast<double>(std::max<std::int64_t>(loop_.steps, 1));
-        score_by(points, coefs.data(), 1 / rounds, e.offset_sum / rounds, x, n, scores);
+        score_by(points, coefs, 1 / rounds, e.offset_sum / rounds, x, n, scores);
     }
 
     // k(points, points), row-major
@@ -135,19 +151,21 @@ private:
         loop_.run(block, source);
     }
 
-    void score_by(const Points<T>& points, const double* raw, double scale, double offset, const T* x, std::int64_t n,
+    void score_by(const Points<T>& points, const Rows2& coefs, double scale, double offset, const T* x, std::int64_t n,
                   double* scores) const {
         static thread_local Rows<T> rows;
         static thread_local std::vector<T> g;
-        static thread_local std::vector<double> sums;
+        static thread_local Values sums;
         const Tiles<T>& ops = tiles<T>();
-        const int m = points.size();
+        const int m = points.size(), outputs = static_cast<int>(coefs.size());
         if (n < ops.lanes / 2) {
             at_least(g, points.padded());
             for (std::int64_t i = 0; i < n; ++i) {
                 rows.single(x + i * d_, d_);
                 rows.against_single(kernel_, points, x + i * d_, d_, g.data());
-                scores[i] = scale * ops.dot(g.data(), raw, m) + offset;
+                for (int c = 0; c < outputs; ++c)
+                    scores[i * outputs + c] = scale * ops.dot(g.data(), coefs[c].data(), m) + offset;
+                join_labels(scores + i * outputs, outputs);
             }
             return;
         }
@@ -155,21 +173,39 @@ private:
         for (std::int64_t i = 0; i < n; i += most) {
             rows.pack(x + i * d_, static_cast<int>(std::min<std::int64_t>(n - i, most)), d_);
             at_least(g, static_cast<std::size_t>(strip) * rows.ld);
-            sums.assign(static_cast<std::size_t>(partial_sums) * rows.ld, 0.0);
+            sums.assign(static_cast<std::size_t>(outputs) * partial_sums * rows.ld, 0.0);
             for (int j = 0; j < m; j += strip) {
                 const int end = std::min(m, j + strip);
                 rows.against(kernel_, points, d_, j, end, 0, g.data());
-                for (int q = 0; q < partial_sums; ++q)
-                    ops.partial(g.data(), rows.ld, raw + j, end - j, q, 0, rows.count, sums.data() + q * rows.ld, true);
+                for (int c = 0; c < outputs; ++c)
+                    for (int q = 0; q < partial_sums; ++q)
+                        ops.partial(g.data(), rows.ld, coefs[c].data() + j, end - j, q, 0, rows.count,
+                                    sums.data() + (c * partial_sums + q) * rows.ld, true);
             }
-            for (int t = 0; t < rows.count; ++t) scores[i + t] = scale * fold(sums.data() + t, rows.ld) + offset;
+            for (int t = 0; t < rows.count; ++t) {
+                double* out = scores + (i + t) * outputs;
+                for (int c = 0; c < outputs; ++c)
+                    out[c] = scale * fold(sums.data() + c * partial_sums * rows.ld + t, rows.ld) + offset;
+                join_labels(out, outputs);
+            }
+        }
+    }
+
+    // f(x, .) = K_Y g(x, .)
+    void join_labels(double* f, int n) const {
+        const Values& labels = loop_.expansion.labels;
+        if (labels.empty()) return;
+        const Values g(f, f + n);
+        for (int a = 0; a < n; ++a) {
+            f[a] = 0;
+            for (int b = 0; b < n; ++b) f[a] += labels[a * n + b] * g[b];
         }
     }
 
     // Few updates: large blocks. Many: small ones, since each newcomer's column is made for the rows behind it.
     int rows_at_once() const {
         const int lanes = tiles<T>().lanes;
-        const double wanted = 0.2 * points_.size() / (busy_ + 0.02) / lanes;
+        const double wanted = 0.3 * points_.size() / (busy_ + 0.02) / lanes;
         return lanes * std::max(1, std::min(static_cast<int>(std::min(wanted, 8.0)), panels_in_cache()));
     }
 

@@ -16,12 +16,13 @@ using Numbers = std::vector<double>;
 inline double clip(double value, double low, double high) { return std::min(std::max(value, low), high); }
 inline double expit(double z) { return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z)); }
 
-enum class Target { binary, real, none };
+enum class Target { binary, real, none, label };
 
 struct Fixed {  // a loss whose level does not adapt
     double level = 0;
     double nu = NAN;
     double adapt(double, double, double) const { return level; }
+    double curvature(double, double) const { return 0; }  // the second derivative, for SVMD
     std::pair<double, double> joint(double, double, double, double, double) const {
         throw std::logic_error("this loss has no joint step");
     }
@@ -41,6 +42,7 @@ struct Hinge : Fixed {
 struct SquaredHinge : Fixed {
     static constexpr Target target = Target::binary;
     double slope(double z, double y) const { return -y * std::max(0.0, level - y * z); }
+    double curvature(double z, double y) const { return y * z < level ? 1 : 0; }
     double implicit(double p, double y, double kappa, double weight) const {
         return y * std::max(0.0, level - y * p) / (1.0 / weight + kappa);
     }
@@ -49,6 +51,7 @@ struct SquaredHinge : Fixed {
 struct Logistic : Fixed {
     static constexpr Target target = Target::binary;
     double slope(double z, double y) const { return -y * expit(-y * z); }
+    double curvature(double z, double) const { return expit(z) * expit(-z); }
     double implicit(double p, double y, double kappa, double weight) const {
         const double m = y * p;
         double high = weight * expit(-m);
@@ -60,7 +63,7 @@ struct Logistic : Fixed {
             (residual > 0 ? high : low) = a;
             const double newton = a - residual / (1.0 + weight * kappa * q * (1.0 - q));
             const double best = low < newton && newton < high ? newton : 0.5 * (low + high);
-            if (std::abs(best - a) <= 1e-16 * std::max(1.0, weight)) return y * best;
+            if (std::abs(best - a) <= 1e-15 * best || best == low || best == high) return y * best;
             a = best;
         }
         return y * a;
@@ -70,6 +73,7 @@ struct Logistic : Fixed {
 struct Squared : Fixed {
     static constexpr Target target = Target::real;
     double slope(double z, double y) const { return z - y; }
+    double curvature(double, double) const { return 1; }
     double implicit(double p, double y, double kappa, double weight) const { return (y - p) / (1.0 / weight + kappa); }
 };
 
@@ -104,6 +108,7 @@ struct Huber : Fixed {
     bool by_gradient = false;
     double factor() const { return standard ? level : 1.0; }
     double slope(double z, double y) const { return factor() * clip((z - y) / level, -1.0, 1.0); }
+    double curvature(double z, double y) const { return std::abs(z - y) < level ? factor() / level : 0; }
     double implicit(double p, double y, double kappa, double weight) const {
         const double w = weight * factor();
         return clip((y - p) / (level / w + kappa), -w, w);
@@ -142,30 +147,5 @@ struct Novelty : Fixed {
         return {weight * beta, level + rate * (nu - beta)};
     }
 };
-
-using Loss = std::variant<Hinge, SquaredHinge, Logistic, Squared, EpsilonInsensitive, Huber, Pinball, Novelty>;
-
-inline Loss make_loss(const std::string& name, const Numbers& numbers) {
-    const auto at = [&](std::size_t i, double otherwise) { return i < numbers.size() ? numbers[i] : otherwise; };
-    const auto filled = [&](auto loss) {
-        loss.level = at(0, 0.0);
-        loss.nu = at(1, NAN);
-        return loss;
-    };
-    if (name == "hinge") return filled(Hinge{});
-    if (name == "squared_hinge") return filled(SquaredHinge{});
-    if (name == "logistic") return filled(Logistic{});
-    if (name == "squared") return filled(Squared{});
-    if (name == "epsilon_insensitive") return filled(EpsilonInsensitive{});
-    if (name == "huber") {
-        Huber loss = filled(Huber{});
-        loss.standard = at(2, 0.0) != 0;
-        loss.by_gradient = at(3, 0.0) != 0;
-        return loss;
-    }
-    if (name == "pinball") return filled(Pinball{});
-    if (name == "novelty") return filled(Novelty{});
-    throw std::invalid_argument("the core has no loss '" + name + "'");
-}
 
 }  // namespace gossamer

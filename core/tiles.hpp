@@ -67,6 +67,9 @@ template <class T> struct Tiles {
     T (*least)(const T* values, const T* roots, int count);
 
     bool (*finite)(const T* values, std::size_t count);
+
+    // the row of the largest norm of n rows of d
+    std::size_t (*longest)(const T* rows, std::size_t n, int d);
 };
 
 // The sixteen partial sums, stride apart, folded in the one order used everywhere.

@@ -2,6 +2,10 @@
 // external linkage but the two tables may come out of this file: no standard library templates, everything static.
 #include "tiles.hpp"
 
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
+
 #ifndef GOSSAMER_ISA_NAME
 #define GOSSAMER_ISA_NAME baseline
 #endif
@@ -49,12 +53,22 @@ template <class T> inline V<T> load(const T* p) { return *reinterpret_cast<const
 template <class T> inline void store(T* p, V<T> v) { *reinterpret_cast<typename Simd<T>::U*>(p) = v; }
 template <class T> inline V<T> all(T x) { return x - V<T>{}; }
 
-// a * b + c, rounded once where the machine can. -ffp-contract=fast on this file turns it into one instruction; it is
-// written in one place so that no other expression here may be contracted differently in two callers.
+// a * b + c, rounded once where the machine can: said outright, so that no compiler can contract two callers differently.
 template <class A> inline A muladd(A a, A b, A c) { return a * b + c; }
-#ifdef __FP_FAST_FMA  // said outright for scalars: a vectorised scalar reduction is split into products and sums
+#ifdef __FMA__
 inline double muladd(double a, double b, double c) { return __builtin_fma(a, b, c); }
 inline float muladd(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#if defined(__AVX512F__)
+inline V<float> muladd(V<float> a, V<float> b, V<float> c) { return (V<float>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+inline V<double> muladd(V<double> a, V<double> b, V<double> c) {
+    return (V<double>)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
+#else
+inline V<float> muladd(V<float> a, V<float> b, V<float> c) { return (V<float>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+inline V<double> muladd(V<double> a, V<double> b, V<double> c) {
+    return (V<double>)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
+#endif
 #endif
 
 template <class T> inline V<T> absolute(V<T> v) { return v < 0 ? -v : v; }
@@ -430,6 +444,30 @@ template <class T> bool finite(const T* values, std::size_t count) {
     return rest == 0;
 }
 
+// the row with the largest squared norm; any order of summation will do
+template <class T> std::size_t longest(const T* rows, std::size_t n, int d) {
+    std::size_t best = 0;
+    T most = -1;
+    for (std::size_t i = 0; i < n; ++i) {
+        const T* x = rows + i * d;
+        V<T> sum[2] = {};
+        int k = 0;
+        for (; k + 2 * width<T> <= d; k += 2 * width<T>)
+            for (int v = 0; v < 2; ++v) {
+                const V<T> part = load<T>(x + k + v * width<T>);
+                sum[v] = muladd(part, part, sum[v]);
+            }
+        T total = 0;
+        for (; k < d; ++k) total += x[k] * x[k];
+        for (int l = 0; l < width<T>; ++l) total += sum[0][l] + sum[1][l];
+        if (!(total <= most)) {
+            most = total;
+            best = i;
+        }
+    }
+    return best;
+}
+
 template <class T> constexpr Tiles<T> table() {
     return {GOSSAMER_STRING(GOSSAMER_ISA_NAME),
             lanes_of<T>,
@@ -444,7 +482,8 @@ template <class T> constexpr Tiles<T> table() {
             partial<T>,
             dot<T>,
             least<T>,
-            finite<T>};
+            finite<T>,
+            longest<T>};
 }
 
 }  // namespace

@@ -1,7 +1,17 @@
 """Online learning with kernels: learners that predict, then learn, one example at a time, in bounded memory."""
 
-from gossamer import budgets, kernels, losses, rules
+from gossamer import bounds, budgets, kernels, losses, rules
 from gossamer._version import __version__
+from gossamer.classic import (
+    AdatronClassifier,
+    ALMAClassifier,
+    KernelPerceptron,
+    PAClassifier,
+    PARegressor,
+    ProjectionClassifier,
+    ProjectionRegressor,
+    ROMMAClassifier,
+)
 from gossamer.estimators import (
     NORMAClassifier,
     NORMADetector,
@@ -9,20 +19,38 @@ from gossamer.estimators import (
     SILKClassifier,
     SILKDetector,
     SILKRegressor,
+    SVMDClassifier,
+    SVMDDetector,
+    SVMDRegressor,
 )
 from gossamer.learner import Learner
+from gossamer.multiclass import Taxonomy, taxonomy
 
 __all__ = [
+    "ALMAClassifier",
+    "AdatronClassifier",
+    "KernelPerceptron",
     "Learner",
     "NORMAClassifier",
     "NORMADetector",
     "NORMARegressor",
+    "PAClassifier",
+    "PARegressor",
+    "ProjectionClassifier",
+    "ProjectionRegressor",
+    "ROMMAClassifier",
     "SILKClassifier",
     "SILKDetector",
     "SILKRegressor",
+    "SVMDClassifier",
+    "SVMDDetector",
+    "SVMDRegressor",
+    "Taxonomy",
     "__version__",
+    "bounds",
     "budgets",
     "kernels",
     "losses",
     "rules",
+    "taxonomy",
 ]

@@ -98,10 +98,12 @@ def vector(owner: object, parameter: str, values: Any, length: int) -> NDArray[n
     """A finite float64 vector of the given length."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "fiub":
+        if array.dtype.kind == "O":
             array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise wrong(owner, parameter, "a vector of numbers", _short(values)) from None
+    if array.dtype.kind not in "fiu":
+        raise wrong(owner, parameter, "a vector of numbers", _short(values))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.shape[0] != length:
@@ -130,6 +132,15 @@ def signs(owner: object, y: NDArray[np.float64]) -> None:
     if not good.all():
         row = int(np.argmin(good))
         raise wrong(owner, "y", "-1 or +1", f"{y[row]:g} in row {row}")
+
+
+def indices(owner: object, y: NDArray[np.float64], classes: int | None) -> None:
+    """Class labels are 0, 1, ..., below the number of classes where it is known."""
+    good = (y >= 0) & (y == np.floor(y)) & (y < (2**20 if classes is None else classes))
+    if not good.all():
+        row = int(np.argmin(good))
+        rule = "a class index 0, 1, ..." + ("" if classes is None else f" below {classes}")
+        raise wrong(owner, "y", rule, f"{y[row]:g} in row {row}")
 
 
 def lookup(owner: object, parameter: str, name: str, known: dict[str, Callable[[], Any]]) -> Any:

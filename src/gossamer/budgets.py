@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,18 +26,24 @@ class Budget:
 
     twin: ClassVar[str | None] = None
 
-    def choose(self, expansion: Expansion, coefficient: float, kappa: float) -> int:
-        """The slot for a newcomer: one to overwrite, ``expansion.size`` to append, or `REFUSE`."""
+    def choose(self, expansion: Expansion, size: float, kappa: float) -> int:
+        """The slot for a newcomer whose coefficients have the norm ``size``: one to overwrite, ``expansion.size`` to
+        append, or `REFUSE`."""
         return expansion.size
 
     def expired(self, expansion: Expansion, time: int) -> int | None:
-        """A slot whose term has no part in round ``time``, or None."""
+        """A slot whose term has no part in round ``time``, or None; asked at the end of each round for the next."""
         return None
 
     @property
     def limit(self) -> int | None:
         """The largest number of support points, None if there is none."""
         return None
+
+    @property
+    def drops(self) -> bool:
+        """Whether a support point may ever leave."""
+        return True
 
     def compiled(self) -> tuple[str, tuple[float, ...]] | None:
         """The C++ twin's name and numbers; None for a budget without one."""
@@ -53,6 +60,10 @@ class Unlimited(Budget):
     """Every support point is kept."""
 
     twin: ClassVar[str] = "unlimited"
+
+    @property
+    def drops(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,7 @@ class Oldest(Budget):
         if self.age is not None:
             _checks.whole(self, "age", self.age, 1)
 
-    def choose(self, expansion: Expansion, coefficient: float, kappa: float) -> int:
+    def choose(self, expansion: Expansion, size: float, kappa: float) -> int:
         if self.size is None or expansion.size < self.size:
             return expansion.size
         return int(np.argmin(expansion.births))
@@ -97,6 +108,54 @@ class Oldest(Budget):
 
     def numbers(self) -> tuple[float, ...]:
         return tuple(math.inf if bound is None else float(bound) for bound in (self.size, self.age))
+
+
+@dataclass(frozen=True)
+class Sublinear(Budget):
+    """The truncation of NORMA's Theorem 6, for ``Gradient(rate, reg, schedule="inverse_sqrt")``: round t sees the terms
+    of its last min(t, max(start, ceil(t ** (1/2 + exponent)))) rounds (Kivinen et al. 2004; ALGORITHMS 1.8 bridges the
+    paper's jump at start). The regret stays O(sqrt(t)), the size o(t).
+
+    Parameters
+    ----------
+    rate, reg : of the rule.
+    exponent : epsilon in (0, 1/2). Small rate * reg or exponent make ``start``, from which terms are dropped, useless.
+
+    >>> Sublinear(rate=0.9, reg=1.0, exponent=0.4).start, Sublinear(rate=0.5, reg=1.0, exponent=0.25).start
+    (26, 14457)
+    """
+
+    twin: ClassVar[str] = "sublinear"
+    rate: float
+    reg: float
+    exponent: float = 0.4
+
+    def __post_init__(self) -> None:
+        _checks.number(self, "rate", self.rate, 0.0, math.inf)
+        _checks.number(self, "reg", self.reg, 0.0, math.inf)
+        _checks.number(self, "exponent", self.exponent, 0.0, 0.5)
+        if self.rate * self.reg >= 1:
+            raise _checks.wrong(self, "rate", "a number with rate * reg < 1", f"{self.rate} * {self.reg}")
+
+    @cached_property
+    def start(self) -> int | None:
+        """t0: from here on the theorem's three conditions hold; None if not within 10 million rounds."""
+        t = np.arange(1.0, 1e7)
+        product = self.rate * self.reg
+        holds = np.exp(-product * t**self.exponent) <= product / np.sqrt(t)
+        holds &= np.ceil(t ** (0.5 + self.exponent)) <= 0.75 * t
+        last = len(t) - int(np.argmin(holds[::-1]))  # the largest t that violates one
+        return None if last >= len(t) else last + 1
+
+    def expired(self, expansion: Expansion, time: int) -> int | None:
+        if self.start is None or not expansion.size:
+            return None
+        seen = min(time, max(self.start, math.ceil(time ** (0.5 + self.exponent))))
+        oldest = int(np.argmin(expansion.births))
+        return oldest if expansion.births[oldest] < time - seen else None
+
+    def numbers(self) -> tuple[float, ...]:
+        return (math.inf if self.start is None else float(self.start), 0.5 + self.exponent)
 
 
 @dataclass(frozen=True)
@@ -121,11 +180,11 @@ class Smallest(Budget):
         _checks.whole(self, "size", self.size, 1)
         _checks.one_of(self, "by", self.by, ["norm", "coefficient"])
 
-    def choose(self, expansion: Expansion, coefficient: float, kappa: float) -> int:
+    def choose(self, expansion: Expansion, size: float, kappa: float) -> int:
         if expansion.size < self.size:
             return expansion.size
-        weights = np.abs(expansion.raw)
-        newcomer = abs(coefficient / expansion.scale)
+        weights = np.sqrt((expansion.raw**2).sum(axis=0)) if len(expansion.raw) > 1 else np.abs(expansion.raw[0])
+        newcomer = size / expansion.scale
         if self.by == "norm":
             weights, newcomer = weights * np.sqrt(expansion.kappas), newcomer * math.sqrt(kappa)
         least = weights.min()

@@ -12,58 +12,93 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer._loss import Loss
+from gossamer._rule import Example, Rule, Trace
 from gossamer.budgets import REFUSE, Budget
-from gossamer.losses import Loss
-from gossamer.rules import Rule
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 #: The scale is folded into the coefficients before it leaves [1 / FOLD, FOLD].
 FOLD = 1e6
 #: A tracked norm is recomputed after this many updates, so that rounding cannot add up.
 REFRESH = 10_000
 
-#: What happened to the slots, in order: ("place", row, slot) or ("remove", slot, last): the last point moves to slot.
+#: What happened to the slots, in order: (PLACE, row, slot), or (REMOVE, slot, last): the last point moves to slot.
 Event = tuple[int, int, int]
 PLACE, REMOVE = 0, 1
 
+#: The numbers and arrays that make up a state.
+NUMBERS = (
+    "scale", "trace_scale", "offset", "norm2", "mix", "inner", "rate", "rounds_scale", "offset_sum", "refresh_in",
+)  # fmt: skip
+PER_OUTPUT = ("raw", "trace", "summed", "dropped")
+PER_SLOT = ("kappas", "entered", "births", "ids")
+
+
+def norm_of(coefs: Floats, gram: Floats) -> float:
+    """sqrt(a' K a), never the root of a negative rounding."""
+    return math.sqrt(max(0.0, float(coefs @ gram @ coefs)))
+
 
 class Expansion:
-    """Coefficients in slots, scaled lazily: shrinking all of them is O(1).
+    """Coefficients in slots, a row per output, scaled lazily: shrinking all of them is O(1).
 
     ``average`` keeps what is needed for the mean of all hypotheses so far, also O(1) a round: "all" remembers dropped
     terms, "sparse" forgets them. ``gram`` keeps the kernel values of the slots, so that dropping knows its own norm.
+    ``labels`` is the label kernel, where classes are not kept apart. ``trace`` holds w of SVMD's v = w + mix f.
     """
 
-    def __init__(self, average: str | None = None, gram: bool = False) -> None:
-        self.raw: Floats = np.zeros(0)
+    def __init__(
+        self, average: str | None = None, gram: bool = False, labels: Floats | None = None, trace: bool = False
+    ) -> None:
+        self.raw: Floats = np.zeros((1, 0))
         self.kappas: Floats = np.zeros(0)
-        self.births: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self.scale = 1.0
-        self.offset = 0.0
-        self.norm2 = 0.0
+        self.births: Ints = np.zeros(0, dtype=np.int64)
+        self.ids: Ints = np.zeros(0, dtype=np.int64)
+        self.scale, self.offset, self.norm2 = 1.0, 0.0, 0.0
+        self.labels = labels
         self.gram: Floats | None = np.zeros((0, 0)) if gram else None
         self.refresh_in = REFRESH
+        self.trace: Floats = np.zeros((int(trace), 0))
+        self.trace_scale, self.mix, self.inner, self.rate = 1.0, 0.0, 0.0, 0.0  # inner = <f, v>, rate: SVMD's
         self.average = average
         self.rounds_scale = 0.0  # S: the sum of the scale over the rounds since the last fold
-        self.summed: Floats = np.zeros(0)  # A_i: the sum of coefficient i over the rounds before the last fold
+        self.summed: Floats = np.zeros((1, 0))  # A_i: the sum of coefficient i over the rounds before the last fold
         self.entered: Floats = np.zeros(0)  # P_i: S when i came
-        self.dropped: list[float] = []  # A_r of the terms that left, if average == "all"
+        self.dropped: Floats = np.zeros((1, 0))  # A_r of the terms that left, if average == "all"
         self.offset_sum = 0.0
 
     @property
     def size(self) -> int:
         """The number of support points."""
+        return len(self.births)
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores: 1, or one per class."""
         return len(self.raw)
+
+    def grow(self, outputs: int) -> None:
+        """Classes not known before: rows of zeros."""
+        for name in PER_OUTPUT:
+            rows = getattr(self, name)
+            if len(rows) and len(rows) < outputs:
+                setattr(self, name, np.vstack([rows, np.zeros((outputs - len(rows), rows.shape[1]))]))
+
+    def joint(self, coefs: Floats) -> Floats:
+        """Coefficients or sums per class as they count in the scores: times the label kernel."""
+        return coefs if self.labels is None else np.asarray(self.labels @ coefs)
 
     @property
     def coefs(self) -> Floats:
         """The effective coefficients."""
         return self.scale * self.raw
 
-    def value(self, row: Floats) -> float:
-        """f(x) from the kernel values of x against the slots."""
-        return self.scale * float(self.raw @ row)
+    @property
+    def trace_coefs(self) -> Floats:
+        """The effective coefficients of v."""
+        return self.trace_scale * self.trace + self.mix * self.coefs
 
     def begin_round(self) -> None:
         """f_t enters the mean."""
@@ -71,51 +106,74 @@ class Expansion:
             self.rounds_scale += self.scale
             self.offset_sum += self.offset
 
-    def shrink(self, keep: float) -> None:
-        """All coefficients times ``keep``, in O(1)."""
+    def shrink(self, keep: float, trace: Trace | None = None) -> None:
+        """f <- keep f, in O(1); and v <- trace.keep v - trace.drift f (ALGORITHMS 4)."""
+        if trace is not None:
+            if trace.keep == 0.0:  # also how a trace that has overflowed starts again
+                self.trace[:], self.trace_scale, self.inner, self.mix = 0.0, 1.0, 0.0, 0.0
+            else:
+                self.trace_scale *= trace.keep
+            self.inner = keep * (trace.keep * self.inner - trace.drift * self.norm2)
+            self.mix = (trace.keep * self.mix - trace.drift) / keep
+            self.rate = trace.rate
         self.scale *= keep
         self.norm2 *= keep * keep
 
     def fold(self) -> None:
-        """Move the scale into the coefficients before it under- or overflows."""
-        self.summed += self.raw * (self.rounds_scale - self.entered)
-        self.entered[:] = 0.0
-        self.rounds_scale = 0.0
-        self.raw *= self.scale
-        self.scale = 1.0
+        """Move the scales into the coefficients before they under- or overflow."""
+        if not 1 / FOLD < self.scale < FOLD:
+            self.summed += self.raw * (self.rounds_scale - self.entered)
+            self.entered[:], self.rounds_scale = 0.0, 0.0
+            self.raw *= self.scale
+            self.scale = 1.0
+        if not 1 / FOLD < self.trace_scale < FOLD:
+            self.trace *= self.trace_scale
+            self.trace_scale = 1.0
 
-    def place(self, slot: int, coefficient: float, kappa: float, birth: int, value: float, row: Floats) -> None:
-        """Append a term or overwrite one. ``value`` is f(x) now, ``row`` the kernel values of x against the slots."""
+    def place(
+        self, slot: int, move: Floats, kappa: float, birth: int, name: int, f: Floats, row: Floats,
+        trace_move: Floats | None = None, v: Floats | None = None,
+    ) -> None:  # fmt: skip
+        """Append a term or overwrite one. f and v: their values at x now; row: the kernel values against the slots."""
         if slot < self.size:
-            value -= float(self.coefs[slot] * row[slot])
+            f = f - self.joint(self.coefs[:, slot]) * row[slot]
+            v = None if v is None else v - self.trace_coefs[:, slot] * row[slot]
             self._leave(slot)
         else:
-            self.raw, self.kappas, self.summed, self.entered = (
-                np.append(a, 0.0) for a in (self.raw, self.kappas, self.summed, self.entered)
-            )
-            self.births = np.append(self.births, 0)
-            if self.gram is not None:
-                self.gram = np.pad(self.gram, (0, 1))
-        self.raw[slot], self.kappas[slot], self.births[slot] = coefficient / self.scale, kappa, birth
-        self.summed[slot], self.entered[slot] = 0.0, self.rounds_scale
-        self.norm2 = max(0.0, self.norm2 + 2 * coefficient * value + coefficient * coefficient * kappa)
+            for part in ("raw", "summed", "trace"):
+                setattr(self, part, np.pad(getattr(self, part), ((0, 0), (0, 1))))
+            for part in PER_SLOT:
+                setattr(self, part, np.append(getattr(self, part), getattr(self, part).dtype.type(0)))
+            self.gram = None if self.gram is None else np.pad(self.gram, (0, 1))
+        self.raw[:, slot], self.kappas[slot], self.births[slot], self.ids[slot] = move / self.scale, kappa, birth, name
+        self.summed[:, slot], self.entered[slot] = 0.0, self.rounds_scale
+        self.norm2 = max(0.0, self.norm2 + 2 * float(move @ f) + kappa * float(move @ self.joint(move)))
+        if v is not None and trace_move is not None:
+            self.trace[:, slot] = (trace_move - self.mix * move) / self.trace_scale
+            self.inner += float(trace_move @ f + move @ v + kappa * (move @ trace_move))
         if self.gram is not None:
             self.gram[slot, : len(row)] = row
             self.gram[: len(row), slot] = row
             self.gram[slot, slot] = kappa
             self.refresh_in -= 1
             if self.refresh_in <= 0:
-                self.norm2 = max(0.0, float(self.coefs @ self.gram @ self.coefs))
-                self.refresh_in = REFRESH
+                self.norm2, self.refresh_in = self.norm_of(self.gram) ** 2, REFRESH
+
+    def change(self, slot: int, delta: float, value: float) -> None:
+        """The coefficient of a slot grows by delta; value: f at its point."""
+        self.summed[:, slot] += self.raw[:, slot] * (self.rounds_scale - self.entered[slot])
+        self.entered[slot] = self.rounds_scale
+        self.raw[0, slot] += delta / self.scale
+        self.norm2 = max(0.0, self.norm2 + 2 * delta * value + delta * delta * float(self.kappas[slot]))
 
     def remove(self, slot: int) -> None:
         """Drop a term; the last one moves to its slot."""
         self._leave(slot)
         last = self.size - 1
-        for array in (self.raw, self.kappas, self.births, self.summed, self.entered):
-            array[slot] = array[last]
-        self.raw, self.kappas, self.births = self.raw[:last], self.kappas[:last], self.births[:last]
-        self.summed, self.entered = self.summed[:last], self.entered[:last]
+        for part in ("raw", "summed", "trace", *PER_SLOT):
+            values = getattr(self, part)
+            values[..., slot] = values[..., last]
+            setattr(self, part, values[..., :last])
         if self.gram is not None:
             self.gram[slot, :], self.gram[:, slot] = self.gram[last, :], self.gram[:, last]
             self.gram[slot, slot] = self.gram[last, last]
@@ -123,81 +181,128 @@ class Expansion:
 
     def _leave(self, slot: int) -> None:
         if self.gram is not None:
-            a = self.coefs[slot]
-            self.norm2 += -2 * a * self.value(self.gram[slot]) + a * a * self.kappas[slot]
+            a, row, kappa = self.coefs[:, slot], self.gram[slot], self.kappas[slot]
+            f = self.joint(self.coefs) @ row
+            self.norm2 += float(-2 * a @ f + kappa * (a @ self.joint(a)))
+            if len(self.trace):
+                b, v = self.trace_coefs[:, slot], self.trace_coefs @ row
+                self.inner += float(-a @ v - b @ f + kappa * (a @ b))
         if self.average == "all":
-            self.dropped.append(
-                float(self.summed[slot] + self.raw[slot] * (self.rounds_scale - self.entered[slot]))
-            )
+            self.dropped = np.column_stack([self.dropped, self.total[:, slot]])
 
-    def mean_coefs(self, rounds: int) -> tuple[Floats, Floats, float]:
-        """Coefficients of the averaged hypothesis: of the slots, of the dropped terms, and its offset."""
-        n = max(rounds, 1)
-        now = (self.summed + self.raw * (self.rounds_scale - self.entered)) / n
-        return now, np.array(self.dropped) / n, self.offset_sum / n
+    @property
+    def total(self) -> Floats:
+        """The sum over all rounds so far of each coefficient."""
+        return np.asarray(self.summed + self.raw * (self.rounds_scale - self.entered))
+
+    def norm_of(self, gram: Floats) -> float:
+        """||f|| from the kernel values of its points; never the root of a negative rounding."""
+        return math.sqrt(max(0.0, float(np.sum((self.coefs @ gram) * self.joint(self.coefs)))))
 
 
 class Loop:
     """THE LOOP, over one block of rows whose kernel values are all known."""
-
-    backend = "numpy"
 
     def __init__(
         self, loss: Loss, rule: Rule, budget: Budget, average: str | None, gram: bool, epsilon: float
     ) -> None:
         self.loss, self.rule, self.budget = loss, rule, budget
         self.epsilon = epsilon
-        self.expansion = Expansion(average, gram)
+        kernel = getattr(loss, "label_kernel", None)
+        self.expansion = Expansion(average, gram, None if kernel is None else np.array(kernel), rule.needs_trace)
+        self.expansion.rate = rule.rate
         self.level = loss.level
+        self.known = 0  # classes
         self.steps = self.updates = self.mistakes = 0
+        if loss.target == "label":
+            self._know(getattr(loss, "classes", None) or 0)
 
     def run(
-        self, block: Floats, cross: Floats, kappas: Floats, y: Floats, weights: Floats, rates: Floats,
-        scores: Floats, levels: Floats,
+        self, block: Floats, cross: Floats, kappas: Floats, y: Floats | None, weights: Floats | None, rates: Floats,
+        ids: Ints | None, scores: Floats, levels: Floats,
     ) -> list[Event]:  # fmt: skip
-        """Learn the rows of a block, write the score and level each met, and say what happened to the slots.
+        """Learn the rows of a block, write the scores and level each met, and say what happened to the slots.
 
         block : (size + rows, rows), its first ``size`` rows k(points, X), the others free
         cross : (rows, rows) k(X, X)
+        scores : (rows, outputs), -inf for a class not yet seen
         """
         e, events = self.expansion, []
-        for t in range(len(kappas)):
+        for t, kappa in enumerate(kappas.tolist()):
             self.steps += 1
-            while (gone := self.budget.expired(e, self.steps)) is not None:
-                events.append(self._remove(gone, block))
             e.begin_round()
-            loss = self.loss.at(self.level)
-            value = e.value(block[: e.size, t])
-            scores[t], levels[t] = value + e.offset, self.level
-            if loss.target == "binary" and y[t] * scores[t] <= 0:
-                self.mistakes += 1
+            target = 0.0 if y is None else float(y[t])
+            row = block[: e.size, t].copy()
+            self._emit(e.joint(e.coefs) @ row, target, scores[t])
+            levels[t] = self.level
+            f = e.joint(e.coefs) @ row  # once more: the target may have brought a class
+            v = e.trace_coefs @ row if len(e.trace) else None
+            own = self._own(None if ids is None else int(ids[t]))
 
+            many = self.loss.target == "label"
             step = self.rule.step(
-                loss, value, e.offset, float(y[t]), float(kappas[t]), float(rates[t]), float(weights[t])
-            )
+                self.loss.at(self.level),
+                Example(
+                    f if many else float(f[0]), e.offset, target, kappa, float(rates[t]),
+                    1.0 if weights is None else float(weights[t]), e.norm2, self.updates,
+                    0.0 if own is None else float(e.coefs[0, own]),
+                    v if many or v is None else float(v[0]), e.inner, e.rate,
+                ),
+            )  # fmt: skip
             e.offset, self.level = step.offset, step.level
+            largest = float(np.abs(f).max()) + abs(e.offset)
             if step.keep == 0.0:  # everything is forgotten
                 while e.size:
                     events.append(self._remove(e.size - 1, block))
-                e.scale, e.norm2, value = 1.0, 0.0, 0.0
+                e.scale, e.norm2 = 1.0, 0.0
             else:
-                e.shrink(step.keep)
-                if not 1 / FOLD < e.scale < FOLD:
-                    e.fold()
-            if not self._counts(step.coefficient, value, e.offset, float(kappas[t])):
-                continue
-            self.updates += 1
-            slot = self.budget.choose(e, step.coefficient, float(kappas[t]))
-            if slot != REFUSE:
-                row = block[: e.size, t].copy()
-                e.place(slot, step.coefficient, float(kappas[t]), self.steps, step.keep * value, row)
-                block[slot, t + 1 : len(kappas)] = cross[t, t + 1 :]
-                events.append((PLACE, t, slot))
+                e.shrink(step.keep, step.trace)
+                e.fold()
+            trace_move = None
+            if v is not None and step.trace is not None:
+                v = (step.trace.keep * v if step.trace.keep else 0.0) - step.trace.drift * f
+                trace_move = np.atleast_1d(step.trace.coefficient)
+            f = step.keep * f
+            move = np.atleast_1d(np.asarray(step.coefficient, dtype=np.float64))
+            # a step no larger than the rounding of the score it was made from is none
+            if kappa > 0 and float(np.abs(move).max()) * kappa > self.epsilon * largest:
+                self.updates += 1
+                if own is not None:
+                    e.change(own, float(move[0]), float(f[0]))
+                    if e.raw[0, own] == 0.0:
+                        events.append(self._remove(own, block))
+                elif (slot := self.budget.choose(e, float(np.sqrt(move @ move)), kappa)) != REFUSE:
+                    name = -self.steps if ids is None else int(ids[t])
+                    e.place(slot, move, kappa, self.steps, name, f, block[: e.size, t].copy(), trace_move, v)
+                    block[slot, t + 1 : len(kappas)] = cross[t, t + 1 :]
+                    events.append((PLACE, t, slot))
+            while (gone := self.budget.expired(e, self.steps + 1)) is not None:
+                events.append(self._remove(gone, block))
         return events
 
-    def _counts(self, coefficient: float, value: float, offset: float, kappa: float) -> bool:
-        """Whether a step is more than the rounding of the score it was made from."""
-        return abs(coefficient) * kappa > self.epsilon * abs(value + offset)
+    def _emit(self, f: Floats, target: float, out: Floats) -> None:
+        """The scores before the target is used, and whether they were wrong."""
+        if self.loss.target != "label":
+            out[0] = f[0] + self.expansion.offset
+            self.mistakes += int(self.loss.target == "binary" and target * out[0] <= 0)
+            return
+        label = int(target)
+        out[: self.known], out[self.known :] = f[: self.known], -np.inf
+        others = np.delete(f[: self.known], label) if label < self.known else f
+        self.mistakes += int(label >= self.known or bool((others >= f[label]).any()))
+        if label >= self.known:
+            self._know(label + 1)
+
+    def _know(self, classes: int) -> None:
+        self.known = classes
+        self.expansion.grow(max(classes, 1))
+
+    def _own(self, name: int | None) -> int | None:
+        """The slot of an example that came before under this id."""
+        if name is None or not self.rule.needs_ids:
+            return None
+        found = np.flatnonzero(self.expansion.ids == name)
+        return int(found[0]) if len(found) else None
 
     def _remove(self, slot: int, block: Floats) -> Event:
         last = self.expansion.size - 1
@@ -205,31 +310,28 @@ class Loop:
         block[slot] = block[last]
         return (REMOVE, slot, last)
 
+    def copy(self) -> Loop:
+        """The same loop with the same state."""
+        e, gram = self.expansion, self.expansion.gram
+        twin = Loop(self.loss, self.rule, self.budget, e.average, gram is not None, self.epsilon)
+        twin.restore(self.state(), gram)
+        return twin
+
     def state(self) -> dict[str, Any]:
         """Everything but the parameters and the points, as arrays and numbers."""
         e = self.expansion
-        return {
-            "raw": e.raw.copy(), "kappas": e.kappas.copy(), "births": e.births.copy(), "summed": e.summed.copy(),
-            "entered": e.entered.copy(), "dropped": np.array(e.dropped), "scale": e.scale, "offset": e.offset,
-            "norm2": e.norm2, "rounds_scale": e.rounds_scale, "offset_sum": e.offset_sum,
-            "refresh_in": e.refresh_in, "level": self.level, "steps": self.steps, "updates": self.updates,
-            "mistakes": self.mistakes,
-        }  # fmt: skip
+        counts = {name: getattr(self, name) for name in ("level", "known", "steps", "updates", "mistakes")}
+        arrays = {name: getattr(e, name).copy() for name in (*PER_OUTPUT, *PER_SLOT)}
+        return {**arrays, **counts, **{name: getattr(e, name) for name in NUMBERS}}
 
     def restore(self, state: dict[str, Any], gram: Floats | None) -> None:
         """Go back to a state; ``gram`` holds the kernel values of its points if norms are tracked."""
         e = self.expansion
-        for name in ("raw", "kappas", "births", "summed", "entered"):
+        for name in (*PER_OUTPUT, *PER_SLOT):
             setattr(e, name, np.array(state[name]))
-        e.dropped = [float(a) for a in state["dropped"]]
-        for name in ("scale", "offset", "norm2", "rounds_scale", "offset_sum", "refresh_in"):
+        for name in NUMBERS:
             setattr(e, name, state[name])
-        self.level = state["level"]
-        self.steps, self.updates, self.mistakes = state["steps"], state["updates"], state["mistakes"]
+        for name in ("level", "known", "steps", "updates", "mistakes"):
+            setattr(self, name, state[name])
         if e.gram is not None and gram is not None:
             e.gram = np.array(gram, dtype=np.float64)
-
-
-def norm_of(coefs: Floats, gram: Floats) -> float:
-    """sqrt(a' K a), never the root of a negative rounding."""
-    return math.sqrt(max(0.0, float(coefs @ gram @ coefs)))

@@ -6,6 +6,7 @@ A kernel is a value. Kernels add, multiply and scale: ``0.5 * Gaussian(1.0) + Li
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -60,8 +61,8 @@ class Kernel:
         return Sum(self, as_kernel(other))
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        if isinstance(other, (int, float)):
-            return Scaled(self, other)
+        if isinstance(other, numbers.Real):
+            return Scaled(self, float(other))
         return Product(self, as_kernel(other))
 
     __rmul__ = __mul__
@@ -144,7 +145,7 @@ class Gaussian(Kernel):
 
     def __call__(self, A: Array, B: Array) -> Array:
         gamma = _settled(self, self.gamma, A)
-        return np.asarray(np.exp(-A.dtype.type(gamma) * squared_distances(A, B)))
+        return np.asarray(np.exp(-A.dtype.type(gamma) * squared_distances(A, B, gamma)))
 
     def diag(self, A: Array) -> Array:
         return np.ones(len(A), dtype=A.dtype)
@@ -199,7 +200,8 @@ class Matern(Kernel):
     length: float = 1.0
 
     def __post_init__(self) -> None:
-        _checks.one_of(self, "nu", float(self.nu), [0.5, 1.5, 2.5])
+        nu = float(self.nu) if isinstance(self.nu, numbers.Real) else self.nu
+        _checks.one_of(self, "nu", nu, [0.5, 1.5, 2.5])
         _checks.number(self, "length", self.length, 0.0, math.inf)
 
     def __call__(self, A: Array, B: Array) -> Array:
@@ -223,6 +225,11 @@ class _Pair(Kernel):
     joined: ClassVar[str]
     left: Kernel
     right: Kernel
+
+    def __post_init__(self) -> None:
+        for name in ("left", "right"):
+            if not isinstance(getattr(self, name), Kernel):
+                raise _checks.wrong(self, name, "a Kernel", getattr(self, name))
 
     def resolve(self, X: Any) -> Kernel:
         return type(self)(self.left.resolve(X), self.right.resolve(X))  # type: ignore[call-arg]
@@ -275,6 +282,8 @@ class Scaled(Kernel):
     factor: float
 
     def __post_init__(self) -> None:
+        if not isinstance(self.base, Kernel):
+            raise _checks.wrong(self, "base", "a Kernel", self.base)
         _checks.number(self, "factor", self.factor, 0.0, math.inf)
 
     def __call__(self, A: Any, B: Any) -> Array:
@@ -286,7 +295,7 @@ class Scaled(Kernel):
         return np.asarray(values * values.dtype.type(self.factor))
 
     def resolve(self, X: Any) -> Kernel:
-        return Scaled(self.base.resolve(X), self.factor)
+        return replace(self, base=self.base.resolve(X))
 
     def takes_any(self) -> bool:
         return self.base.takes_any()
@@ -378,11 +387,17 @@ def check_kernel(kernel: Kernel, X: Sequence[Any] | Array) -> None:
         )
 
 
-def squared_distances(A: Array, B: Array) -> Array:
-    """||a - b||^2 for all pairs, by one product, about the mean of B so that data far from 0 lose nothing."""
-    center = B.mean(axis=0) if len(B) else 0
-    A, B = A - center, B - center
-    squares = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1)[None, :] - 2 * (A @ B.T)
+def squared_distances(A: Array, B: Array, gamma: float = 1.0) -> Array:
+    """||a - b||^2 for all pairs, good enough for exp(-gamma ||a - b||^2): by one product about the mean of B where its
+    rounding does not show, by differences where it would."""
+    center = B.mean(axis=0) if len(B) else np.zeros(A.shape[1], dtype=A.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        a, b = A - center, B - center
+        lengths = (a * a).sum(axis=1), (b * b).sum(axis=1)
+        reach = gamma * (lengths[0].max(initial=0.0) + lengths[1].max(initial=0.0))
+    if not reach <= (64.0 if A.dtype == np.float32 else 65536.0):
+        return np.asarray(cdist(A, B, "sqeuclidean")).astype(A.dtype, copy=False)
+    squares = lengths[0][:, None] + lengths[1][None, :] - 2 * (a @ b.T)
     return np.asarray(np.maximum(squares, 0, out=squares))
 
 

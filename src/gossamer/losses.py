@@ -1,98 +1,39 @@
 """Losses of a raw score z against a target y: value, slope, and the implicit step that follows from them.
 
 A new loss needs ``value`` and ``slope`` only; its implicit step is then found by a bracketed root search (the
-"general recipe" of Cheng et al. 2006). The losses here override it by their closed forms.
+"general recipe" of Cheng et al. 2006). The losses here override it by their closed forms (ALGORITHMS 2.2).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from gossamer import _checks
-from gossamer._checks import Array
+from gossamer._loss import Loss, LossReport, Real, check_loss
+from gossamer.multiclass import Multiclass, Softmax
 
-Real = Any  # a float, or an array of them: every formula below is written for both
-
-
-class Loss:
-    """A convex function of the score. ``target`` says what y is: "binary" (-1, +1), "real" or "none".
-
-    A loss with a ``nu`` has a level (margin, epsilon or delta) that follows the stream: `at` gives the loss at another
-    level, `adapt` the level after one more example.
-    """
-
-    twin: ClassVar[str | None] = None
-    target: ClassVar[str] = "real"
-    #: The largest |slope|, where there is one (ALGORITHMS 15.4); the papers' bounds need it.
-    lipschitz: ClassVar[float] = math.inf
-    #: The field that adapts when ``nu`` is given.
-    adaptive: ClassVar[str | None] = None
-
-    def value(self, z: Real, y: Real) -> Real:
-        """The loss of score z."""
-        raise NotImplementedError
-
-    def slope(self, z: Real, y: Real) -> Real:
-        """A subgradient of the loss in z."""
-        raise NotImplementedError
-
-    def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
-        """The a that minimises kappa a^2 / 2 + weight * value(p + a kappa, y), by root search.
-
-        a + weight * slope(p + a kappa) is increasing in a, and its root lies between 0 and the explicit step.
-        """
-        if not math.isfinite(weight):
-            raise _checks.wrong("Implicit", "C", f"finite for {type(self).__name__}", weight)
-
-        def residual(a: float) -> float:
-            return a + weight * float(self.slope(p + a * kappa, y))
-
-        explicit = -weight * float(self.slope(p, y))
-        if explicit == 0.0 or residual(explicit) == 0.0:
-            return explicit
-        return float(brentq(residual, min(0.0, explicit), max(0.0, explicit), xtol=1e-300, rtol=1e-15, maxiter=500))
-
-    def prox(self, z: float, y: float, step: float) -> float:
-        """argmin_u (u - z)^2 / 2 + step * value(u, y)."""
-        return z + self.implicit(z, y, 1.0, step)
-
-    @property
-    def level(self) -> float:
-        """The adaptive parameter (0 for a loss that has none)."""
-        return float(getattr(self, self.adaptive)) if self.adaptive else 0.0
-
-    @property
-    def adapts(self) -> bool:
-        """Whether the level follows the stream."""
-        return getattr(self, "nu", None) is not None
-
-    def at(self, level: float) -> Loss:
-        """This loss at another level."""
-        return replace(self, **{self.adaptive: level}) if self.adaptive and self.adapts else self  # type: ignore[type-var]
-
-    def adapt(self, z: float, y: float, rate: float) -> float:
-        """The level after one example with step size ``rate``."""
-        return self.level
-
-    def joint(self, p: float, y: float, kappa: float, weight: float, rate: float) -> tuple[float, float]:
-        """The step and the level of one joint implicit step in both, where a loss has it (ALGORITHMS 2.3)."""
-        raise _checks.wrong("Implicit", "joint", f"False for {type(self).__name__}", True)
-
-    def numbers(self) -> tuple[float, ...]:
-        """The parameters that the C++ twin takes, the level first."""
-        return ()
-
-    def compiled(self) -> tuple[str, tuple[float, ...]] | None:
-        """The C++ twin's name and numbers; None for a loss without one."""
-        name = type(self).__dict__.get("twin")
-        return None if name is None else (name, self.numbers())
+__all__ = [
+    "EpsilonInsensitive",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "LossReport",
+    "Multiclass",
+    "Novelty",
+    "Pinball",
+    "Softmax",
+    "Squared",
+    "SquaredHinge",
+    "as_loss",
+    "check_loss",
+]
 
 
 def _positive(value: Real) -> Real:
@@ -125,7 +66,7 @@ class Hinge(Loss):
 
     twin: ClassVar[str] = "hinge"
     target: ClassVar[str] = "binary"
-    lipschitz: ClassVar[float] = 1.0
+    steepest: ClassVar[float] = 1.0
     adaptive: ClassVar[str] = "margin"
     margin: float = 1.0
     nu: float | None = field(default=None, kw_only=True)
@@ -172,6 +113,9 @@ class SquaredHinge(Loss):
     def slope(self, z: Real, y: Real) -> Real:
         return -y * _positive(self.margin - y * z)
 
+    def curvature(self, z: float, y: float) -> float:
+        return float(y * z < self.margin)
+
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
         return y * max(0.0, self.margin - y * p) / (1.0 / weight + kappa)
 
@@ -189,13 +133,16 @@ class Logistic(Loss):
 
     twin: ClassVar[str] = "logistic"
     target: ClassVar[str] = "binary"
-    lipschitz: ClassVar[float] = 1.0
+    steepest: ClassVar[float] = 1.0
 
     def value(self, z: Real, y: Real) -> Real:
         return np.logaddexp(0.0, -y * z)
 
     def slope(self, z: Real, y: Real) -> Real:
         return -y * expit(-y * z)
+
+    def curvature(self, z: float, y: float) -> float:
+        return float(expit(z) * expit(-z))
 
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
         """Safeguarded Newton for a = weight / (1 + exp(y p + a kappa)), ALGORITHMS 2.4."""
@@ -211,7 +158,7 @@ class Logistic(Loss):
             low, high = (low, a) if residual > 0 else (a, high)
             step = residual / (1.0 + weight * kappa * q * (1.0 - q))
             best = a - step if low < a - step < high else 0.5 * (low + high)
-            if abs(best - a) <= 1e-16 * max(1.0, weight) or best == a:
+            if abs(best - a) <= 1e-15 * best or best in (low, high):
                 return y * best
             a = best
         return y * a
@@ -233,6 +180,9 @@ class Squared(Loss):
     def slope(self, z: Real, y: Real) -> Real:
         return z - y
 
+    def curvature(self, z: float, y: float) -> float:
+        return 1.0
+
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
         return (y - p) / (1.0 / weight + kappa)
 
@@ -249,7 +199,7 @@ class EpsilonInsensitive(Loss):
     """
 
     twin: ClassVar[str] = "epsilon_insensitive"
-    lipschitz: ClassVar[float] = 1.0
+    steepest: ClassVar[float] = 1.0
     adaptive: ClassVar[str] = "epsilon"
     epsilon: float = 0.1
     nu: float | None = field(default=None, kw_only=True)
@@ -299,7 +249,7 @@ class Huber(Loss):
     """
 
     twin: ClassVar[str] = "huber"
-    lipschitz: ClassVar[float] = 1.0
+    steepest: ClassVar[float] = 1.0
     adaptive: ClassVar[str] = "delta"
     smallest: ClassVar[float] = 1e-6  # delta never adapts below this
     delta: float = 1.0
@@ -315,7 +265,12 @@ class Huber(Loss):
 
     @property
     def factor(self) -> float:
+        """What the standard form multiplies by; also the largest slope."""
         return self.delta if self.standard else 1.0
+
+    @property
+    def lipschitz(self) -> float:
+        return self.factor
 
     def value(self, z: Real, y: Real) -> Real:
         r = abs(y - z)
@@ -325,6 +280,9 @@ class Huber(Loss):
     def slope(self, z: Real, y: Real) -> Real:
         r = (z - y) / self.delta
         return self.factor * (np.clip(r, -1.0, 1.0) if isinstance(r, np.ndarray) else _clip(r, -1.0, 1.0))
+
+    def curvature(self, z: float, y: float) -> float:
+        return self.factor / self.delta if abs(z - y) < self.delta else 0.0
 
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
         weight = weight * self.factor
@@ -353,7 +311,7 @@ class Pinball(Loss):
     """
 
     twin: ClassVar[str] = "pinball"
-    lipschitz: ClassVar[float] = 1.0
+    steepest: ClassVar[float] = 1.0
     quantile: float = 0.5
 
     def __post_init__(self) -> None:
@@ -388,7 +346,7 @@ class Novelty(Loss):
 
     twin: ClassVar[str] = "novelty"
     target: ClassVar[str] = "none"
-    lipschitz: ClassVar[float] = 1.0
+    steepest: ClassVar[float] = 1.0
     adaptive: ClassVar[str] = "margin"
     margin: float = 1.0
     nu: float | None = field(default=None, kw_only=True)
@@ -424,65 +382,8 @@ def as_loss(loss: Any) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str):
-        named: dict[str, Callable[[], Loss]] = {
-            str(part.twin): part for part in Loss.__subclasses__() if part.__module__ == __name__ and part.twin
-        }
+        scalar = (Hinge, SquaredHinge, Logistic, Squared, EpsilonInsensitive, Huber, Pinball, Novelty)
+        named: dict[str, Callable[[], Loss]] = {str(part.twin): part for part in (*scalar, Multiclass, Softmax)}
         found: Loss = _checks.lookup("Learner", "loss", loss, named)
         return found
     raise _checks.wrong("Learner", "loss", "a Loss or a name", loss)
-
-
-@dataclass(frozen=True)
-class LossReport:
-    """What `check_loss` found; true if the loss qualifies."""
-
-    convex: bool
-    consistent: bool
-    problems: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return not self.problems
-
-
-def check_loss(loss: Any, targets: Any = None, scores: Array | None = None) -> LossReport:
-    """Whether a loss qualifies for the implicit step: finite, convex, and its slope a subgradient of its value.
-
-    Both are tested on a grid of scores (-10 ... 10) for each target, so a fault between its points may be missed.
-
-    >>> bool(check_loss(Hinge()))
-    True
-    >>> class Wrong(Loss):
-    ...     def value(self, z, y): return (y - z) ** 4
-    ...     def slope(self, z, y): return 4 * (y - z) ** 3
-    >>> print(check_loss(Wrong()).problems[0])
-    slope is no subgradient of value: at y = -1, z = 10 it is -5324, but the value rises by 5287.84 per unit beside it
-    """
-    loss = as_loss(loss)
-    grid = np.linspace(-10.0, 10.0, 401) if scores is None else np.sort(np.asarray(scores, dtype=np.float64))
-    if targets is None:
-        targets = (-1.0, 1.0) if loss.target in ("binary", "none") else (-1.0, 0.0, 0.3, 2.0)
-    problems: list[str] = []
-    convex = consistent = True
-    for y in map(float, targets):
-        value = np.array([float(loss.value(z, y)) for z in grid.tolist()])
-        slope = np.array([float(loss.slope(z, y)) for z in grid.tolist()])
-        if not (np.isfinite(value).all() and np.isfinite(slope).all()):
-            problems.append(f"value or slope is not finite at y = {y:g}")
-            continue
-        rises = np.diff(value) / np.diff(grid)
-        slack = 1e-7 * (1.0 + np.abs(rises).max())
-        if (np.diff(rises) < -slack).any():
-            z = grid[1 + int(np.argmin(np.diff(rises)))]
-            problems.append(f"value is not convex: at y = {y:g}, z = {z:g} it bends down")
-            convex = False
-        # a subgradient lies between the mean rises to the left and to the right of its point
-        excess = np.maximum(np.append(-np.inf, rises) - slope, slope - np.append(rises, np.inf))
-        i = int(excess.argmax())
-        if excess[i] > slack:
-            near = " and ".join(f"{rise:g}" for rise in rises[max(0, i - 1) : i + 1])
-            problems.append(
-                f"slope is no subgradient of value: at y = {y:g}, z = {grid[i]:g} it is {slope[i]:g}, "
-                f"but the value rises by {near} per unit beside it"
-            )
-            consistent = False
-    return LossReport(convex, consistent, tuple(problems))

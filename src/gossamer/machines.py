@@ -7,22 +7,40 @@ itself, and hands the numbers to a loop: the core's, or `gossamer.expansion.Loop
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from gossamer import _checks, _core
 from gossamer._checks import Array
+from gossamer._loss import Loss
+from gossamer._rule import Rule
 from gossamer.budgets import Budget
-from gossamer.expansion import PLACE, Floats, Loop
-from gossamer.kernels import Kernel, check_kernel
-from gossamer.losses import Loss
-from gossamer.rules import Rule
+from gossamer.expansion import PLACE, Floats, Ints, Loop
+from gossamer.kernels import Custom, Kernel, check_kernel
 
 #: Rows learned between two chances for Ctrl-C.
 CHUNK = 8192
 #: The number of points on which a kernel written in Python is tested.
 TESTED = 32
+
+
+@dataclass
+class Batch:
+    """What goes with the rows of X: what is given for each, and room for the scores and levels it met."""
+
+    y: Floats | None
+    weights: Floats | None
+    rates: Floats | None  # None: the rule's own schedule
+    ids: Ints | None  # None: every row is a new example
+    scores: Floats  # (rows, outputs)
+    levels: Floats
+
+    def cut(self, part: slice) -> list[Any]:
+        """The same for some of the rows."""
+        values = (self.y, self.weights, self.rates, self.ids, self.scores, self.levels)
+        return [None if value is None else value[part] for value in values]
 
 
 class Settings(Protocol):
@@ -66,14 +84,16 @@ class Native:
     def steps(self) -> int:
         return int(self.core.steps)
 
-    def learn(
-        self, X: Array, y: Floats | None, weights: Floats | None, rates: Floats | None, scores: Floats, levels: Floats
-    ) -> None:
+    @property
+    def known(self) -> int:
+        return int(self.core.known)
+
+    def learn(self, X: Array, batch: Batch) -> None:
         for part in chunks(len(X)):
-            self.core.learn(X[part], _cut(y, part), _cut(weights, part), _cut(rates, part), scores[part], levels[part])
+            self.core.learn(X[part], *batch.cut(part))
 
     def score(self, X: Array, mean: bool) -> Floats:
-        scores = np.empty(len(X))
+        scores = np.empty((len(X), self.core.outputs))
         for part in chunks(len(X)):
             self.core.score(X[part], scores[part], mean)
         return scores
@@ -153,9 +173,11 @@ class Blocks:
         self.kernel = settings.kernel
         self.average = settings.average
         self.dtype = X.dtype if isinstance(X, np.ndarray) else None
-        self._points, self._dropped = Pool(X), Pool(X)
+        self._points, self._dropped, self._seen = Pool(X), Pool(X), Pool(X)
         self._tested = 0 if settings.kernel.program() is None else TESTED
         self._tracks = settings.track_norm
+        labels = getattr(settings.loss, "label_kernel", None)
+        self._labels = None if labels is None else np.array(labels)
         parts = compiled_parts(settings) if compiled else None
         self.loop: Any
         if parts is not None:
@@ -170,40 +192,37 @@ class Blocks:
     def steps(self) -> int:
         return int(self.loop.steps)
 
-    def learn(
-        self, X: Any, y: Floats | None, weights: Floats | None, rates: Floats | None, scores: Floats, levels: Floats
-    ) -> None:
-        assert rates is not None
-        y = np.zeros(len(X)) if y is None else y
-        weights = np.ones(len(X)) if weights is None else weights
-        before = None
-        start = 0
+    @property
+    def known(self) -> int:
+        return int(self.loop.known)
+
+    def learn(self, X: Any, batch: Batch) -> None:
+        start, before = 0, (self.loop.copy(), self._points.copy(), self._dropped.copy())
         try:
             while start < len(X):
                 part = slice(start, start + min(max(self._points.size // 2, 16), 128))
-                if before is None and part.stop < len(X):  # the kernel may yet fail, in a later block
-                    before = (self.state(), self._points.copy(), self._dropped.copy())
-                self._learn_block(X[part], y[part], weights[part], rates[part], scores[part], levels[part])
+                self._learn_block(X[part], batch.cut(part))
                 start = part.stop
-        except BaseException:
-            if before is not None:
-                self.restore(*before)
+        except BaseException:  # somebody's kernel or loss failed: as if nothing had been learned
+            self.loop = before[0]
+            self._points.set(before[1])
+            self._dropped.set(before[2])
             raise
 
-    def _learn_block(
-        self, X: Any, y: Floats, weights: Floats, rates: Floats, scores: Floats, levels: Floats
-    ) -> None:
+    def _learn_block(self, X: Any, batch: list[Any]) -> None:
         points = self._points
         self._test(X)
         size, rows = points.size, len(X)
         block = np.zeros((size + rows, -(-rows // 16) * 16))
         block[:, :rows] = self.kernel(points.with_rows(X), X)  # against the points and against each other, at once
         cross = block[size:, :rows].copy()
-        kappas = cross.diagonal()
+        # diag is the same in every block, so that equal weights stay equal; a function without one is too slow to ask
+        plain = isinstance(self.kernel, Custom) and self.kernel.diagonal is None
+        kappas = cross.diagonal() if plain else np.asarray(self.kernel.diag(X), dtype=np.float64)
         if kappas.min() < -1e-9 * np.abs(cross).max():
             raise ValueError(f"The kernel {type(self.kernel).__name__} has k(x, x) = {kappas.min():g} < 0.")
         kappas = np.where(kappas > 1e-300, kappas, 0.0)
-        events = self.loop.run(block, cross, kappas, y, weights, rates, scores, levels)
+        events = self.loop.run(block, cross, kappas, *batch)
         for kind, first, second in np.asarray(events, dtype=np.int64).reshape(-1, 3).tolist():
             slot = second if kind == PLACE else first
             if self.average == "all" and slot < points.size:
@@ -214,12 +233,14 @@ class Blocks:
                 points.move_last(slot)
 
     def _test(self, X: Any) -> None:
-        """Is the kernel one? Asked on the points seen, each time their number has doubled, up to `TESTED`."""
-        seen = min(self._points.size + len(X), TESTED)
-        if self._tested >= TESTED or seen < 2 * self._tested:
+        """Is the kernel one? Asked on the first rows seen, each time their number has doubled, up to `TESTED`."""
+        if self._tested >= TESTED:
             return
-        check_kernel(self.kernel, self._points.with_rows(X)[:seen])
-        self._tested = seen
+        for x in X[: TESTED - self._seen.size]:
+            self._seen.put(self._seen.size, x)
+        if self._seen.size >= 2 * self._tested:
+            check_kernel(self.kernel, self._seen.view())
+            self._tested = self._seen.size
 
     def score(self, X: Any, mean: bool) -> Floats:
         state = self.state()
@@ -227,12 +248,14 @@ class Blocks:
         if mean:
             rounds = max(int(state["steps"]), 1)
             sums = state["summed"] + state["raw"] * (state["rounds_scale"] - state["entered"])
-            coefs, offset = np.append(sums, state["dropped"]) / rounds, state["offset_sum"] / rounds
+            coefs, offset = np.column_stack([sums, state["dropped"]]) / rounds, state["offset_sum"] / rounds
             dropped = self._dropped.view()
             points = np.concatenate([points, dropped]) if self._points.numeric else [*points, *dropped]
+        if self._labels is not None:
+            coefs = self._labels @ coefs
         if not len(points):
-            return np.full(len(X), float(offset))
-        scores = [self.kernel(X[part], points) @ coefs for part in chunks(len(X), 1024)]
+            return np.full((len(X), len(coefs)), float(offset))
+        scores = [self.kernel(X[part], points) @ coefs.T for part in chunks(len(X), 1024)]
         return np.asarray(np.concatenate(scores) + offset)
 
     def points(self) -> Any:
@@ -280,7 +303,3 @@ def rounding(X: Any) -> float:
 def chunks(rows: int, size: int = CHUNK) -> Iterator[slice]:
     """Slices that cover the rows in order."""
     return (slice(start, start + size) for start in range(0, rows, size))
-
-
-def _cut(values: Floats | None, part: slice) -> Floats | None:
-    return None if values is None else values[part]

@@ -6,80 +6,35 @@ A rule sees the score of the example, never the expansion: that is why each cost
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gossamer import _checks
-from gossamer.losses import Loss
+from gossamer._loss import Loss
+from gossamer._rule import TINY, Example, Rule, Schedule, Step, Trace, as_rule, goes_with
+from gossamer.losses import EpsilonInsensitive, Hinge, Novelty
 
-#: How the step size changes with the round t = 1, 2, ...: rate * schedule(t).
-Schedule = str | Callable[[int], float]
+__all__ = [
+    "ALMA",
+    "ROMMA",
+    "SVMD",
+    "Adatron",
+    "Example",
+    "Gradient",
+    "Implicit",
+    "PassiveAggressive",
+    "Perceptron",
+    "Projection",
+    "Rule",
+    "Step",
+    "as_rule",
+]
 
-SCHEDULES = ("constant", "inverse_sqrt")
-
-
-class Step(NamedTuple):
-    """What a rule decided: all coefficients times ``keep``, a new one, and the offset and level from now on."""
-
-    keep: float
-    coefficient: float
-    offset: float
-    level: float
-
-
-class Rule:
-    """One update of the model. A subclass says `step`; its fields include rate, schedule and fit_intercept."""
-
-    twin: ClassVar[str | None] = None
-    rate: float
-    schedule: Schedule
-    fit_intercept: bool
-
-    def step(
-        self, loss: Loss, value: float, offset: float, y: float, kappa: float, rate: float, weight: float
-    ) -> Step:
-        """The update for an example with f(x) = ``value`` (without the offset) and k(x, x) = ``kappa``."""
-        raise NotImplementedError
-
-    def check(self, loss: Loss) -> None:
-        """Raise if the rule and the loss do not go together."""
-        if self.fit_intercept and loss.target == "none":
-            raise _checks.wrong(self, "fit_intercept", f"False for {type(loss).__name__}", True)
-
-    def check_rates(self, rates: NDArray[np.float64], first: int) -> None:
-        """Raise if a step size of the rounds first, first + 1, ... is out of range."""
-        bad = ~((rates > 0) & np.isfinite(rates))
-        if bad.any():
-            t = first + int(np.argmax(bad))
-            raise _checks.wrong(self, "schedule", "positive and finite", f"{rates[t - first]:g} at t = {t}")
-
-    def rates(self, first: int, count: int) -> NDArray[np.float64]:
-        """The step sizes of the rounds first ... first + count - 1."""
-        times = np.arange(first, first + count)
-        if callable(self.schedule):
-            factors = np.array([float(self.schedule(int(t))) for t in times], dtype=np.float64)
-        else:
-            factors = np.ones(count) if self.schedule == "constant" else 1.0 / np.sqrt(times)
-        return np.asarray(self.rate * factors)
-
-    def compiled(self) -> tuple[str, tuple[float, ...]] | None:
-        """The C++ twin's name and numbers; None for a rule without one."""
-        name = type(self).__dict__.get("twin")
-        return None if name is None else (name, self.numbers())
-
-    def numbers(self) -> tuple[float, ...]:
-        """The parameters that the C++ twin takes: rate, 1 if it falls with 1 / sqrt(t), intercept, then its own."""
-        return (float(self.rate), float(self.schedule == "inverse_sqrt"), float(self.fit_intercept))
-
-    def _check_common(self) -> None:
-        _checks.number(self, "rate", self.rate, 0.0, math.inf)
-        if not callable(self.schedule):
-            _checks.one_of(self, "schedule", self.schedule, SCHEDULES)
-        _checks.one_of(self, "fit_intercept", self.fit_intercept, [False, True])
+#: How far above the first one SVMD's step size may rise.
+LARGEST_GROWTH = 1e6
 
 
 @dataclass(frozen=True)
@@ -95,9 +50,11 @@ class Gradient(Rule):
     schedule : "constant", "inverse_sqrt" (rate / sqrt(t)), or a function t -> factor, t = 1, 2, ...
     fit_intercept : whether an offset is learned.
 
+    With several classes: the rows of the right class and of the one that most threatens it (ALGORITHMS 1.10).
+
     >>> from gossamer.losses import Hinge
-    >>> Gradient(rate=0.5, reg=0.1).step(Hinge(), 0.2, 0.0, 1.0, 1.0, rate=0.5, weight=1.0)
-    Step(keep=0.95, coefficient=0.5, offset=0.0, level=1.0)
+    >>> Gradient(rate=0.5, reg=0.1).step(Hinge(), Example(0.2, 0.0, 1.0, 1.0, 0.5))[:3]
+    (0.95, 0.5, 0.0)
     """
 
     twin: ClassVar[str] = "gradient"
@@ -112,16 +69,17 @@ class Gradient(Rule):
         if not callable(self.schedule) and self.rate * self.reg >= 1:
             raise _checks.wrong(self, "rate", "a number with rate * reg < 1", f"{self.rate} * {self.reg}")
 
-    def step(
-        self, loss: Loss, value: float, offset: float, y: float, kappa: float, rate: float, weight: float
-    ) -> Step:
-        z = value + offset
-        move = -(rate * weight) * float(loss.slope(z, y))
+    def step(self, loss: Loss, e: Example) -> Step:
+        if loss.target == "label":
+            moves = -(e.rate * e.weight) * loss.slope(e.value, int(e.y))
+            return Step(1.0 - e.rate * self.reg, moves, e.offset, loss.level)
+        z = e.value + e.offset
+        move = -(e.rate * e.weight) * float(loss.slope(z, e.y))
         return Step(
-            keep=1.0 - rate * self.reg,
-            coefficient=move if kappa > 0 else 0.0,
-            offset=offset + move if self.fit_intercept else offset,
-            level=loss.adapt(z, y, rate * weight),
+            keep=1.0 - e.rate * self.reg,
+            coefficient=move,
+            offset=e.offset + move if self.fit_intercept else e.offset,
+            level=loss.adapt(z, e.y, e.rate * e.weight),
         )
 
     def check_rates(self, rates: NDArray[np.float64], first: int) -> None:
@@ -153,8 +111,8 @@ class Implicit(Rule):
         the explicit rule that keeps the alarm rate at nu (2.3b, the default).
 
     >>> from gossamer.losses import Hinge
-    >>> Implicit(C=10.0).step(Hinge(), 0.25, 0.0, 1.0, 1.0, rate=1.0, weight=1.0)
-    Step(keep=1.0, coefficient=0.75, offset=0.0, level=1.0)
+    >>> Implicit(C=10.0).step(Hinge(), Example(0.25, 0.0, 1.0, 1.0, 1.0))[:3]
+    (1.0, 0.75, 0.0)
     """
 
     twin: ClassVar[str] = "implicit"
@@ -179,29 +137,32 @@ class Implicit(Rule):
             raise _checks.wrong(self, "joint", "False for a loss without nu", True)
         if self.joint and type(loss).joint is Loss.joint:
             loss.joint(0.0, 0.0, 1.0, 1.0, 1.0)
-        if math.isinf(self.C) and (loss.adapts or loss.twin in (None, "logistic")):
+        if math.isinf(self.C) and (loss.adapts or loss.twin in (None, "logistic", "softmax", "structured")):
             raise _checks.wrong(self, "C", f"finite for {type(loss).__name__}", self.C)
 
-    def step(
-        self, loss: Loss, value: float, offset: float, y: float, kappa: float, rate: float, weight: float
-    ) -> Step:
-        grow = 1.0 + rate * self.reg
+    def step(self, loss: Loss, e: Example) -> Step:
+        grow = 1.0 + e.rate * self.reg
         keep = 1.0 / grow
-        p = keep * value + offset
-        reach = kappa + grow if self.fit_intercept else kappa  # how far the score moves per unit of coefficient
+        if loss.target == "label":
+            moves, c = np.zeros(len(e.value)), e.rate * self.C * e.weight * keep
+            if e.kappa > 0 and e.weight > 0:
+                moves = loss.implicit_many(keep * e.value, int(e.y), e.kappa, c, e.value)
+            return Step(keep, moves, e.offset, loss.level)
+        p = keep * e.value + e.offset
+        reach = e.kappa + grow if self.fit_intercept else e.kappa  # how far the score moves per unit of coefficient
         move, level = 0.0, loss.level
-        if weight > 0:
-            level_rate = rate * self.C * weight
+        if e.weight > 0:
+            level_rate = e.rate * self.C * e.weight
             if self.joint:
-                # with kappa = 0 only the level can move: a tiny reach gives the same limit
-                move, level = loss.joint(p, y, max(reach, TINY), level_rate * keep, level_rate)
+                # with e.kappa = 0 only the level can move: a tiny reach gives the same limit
+                move, level = loss.joint(p, e.y, max(reach, TINY), level_rate * keep, level_rate)
             else:
-                level = loss.adapt(value + offset, y, level_rate) if loss.adapts else level
-                move = loss.implicit(p, y, reach, level_rate * keep) if reach > 0 else 0.0
+                level = loss.adapt(e.value + e.offset, e.y, level_rate) if loss.adapts else level
+                move = loss.implicit(p, e.y, reach, level_rate * keep) if reach > 0 else 0.0
         return Step(
             keep=keep,
-            coefficient=move if kappa > 0 else 0.0,
-            offset=offset + grow * move if self.fit_intercept else offset,
+            coefficient=move,
+            offset=e.offset + grow * move if self.fit_intercept else e.offset,
             level=level,
         )
 
@@ -209,12 +170,332 @@ class Implicit(Rule):
         return (*super().numbers(), float(self.C), float(self.reg), float(self.joint))
 
 
-#: What counts as zero for k(x, x).
-TINY = 1e-300
+@dataclass(frozen=True)
+class Perceptron(Rule):
+    """The kernel perceptron: on a mistake (y f(x) <= 0), f <- f + y k(x, .) (Rosenblatt 1958; ALGORITHMS 6).
+
+    It is `Gradient` with rate 1 and no forgetting, at margin 0; with several classes, on the structured loss, the right
+    class gains and the one that beat it loses.
+
+    >>> Perceptron().step(Hinge(0.0), Example(0.0, 0.0, 1.0, 1.0, 1.0))[:2]
+    (1.0, 1.0)
+    """
+
+    twin: ClassVar[str] = "gradient"
+
+    def check(self, loss: Loss) -> None:
+        super().check(loss)
+        if loss.target not in ("binary", "label"):
+            raise _checks.wrong("Learner", "loss", "one of classes with Perceptron, such as Hinge(0.0)", loss)
+
+    def step(self, loss: Loss, e: Example) -> Step:
+        return Gradient(1.0, 0.0).step(loss, e)
+
+    def numbers(self) -> tuple[float, ...]:
+        return (*super().numbers(), 0.0)
 
 
-def as_rule(rule: Any) -> Rule:
-    """A Rule, or a clear error."""
-    if isinstance(rule, Rule):
-        return rule
-    raise _checks.wrong("Learner", "rule", "a Rule, such as Implicit(C=1.0)", rule)
+@dataclass(frozen=True)
+class Projection(Rule):
+    """Herbster (2001), Figs. 2-4: project f onto the functions without loss on this example, then onto a norm ball.
+
+    f <- f + (y - f(x)) / k(x, x) k(x, .) where y f(x) < 1; for regression, to the edge of the epsilon tube; then
+    f <- f radius / ||f|| where the norm is larger.
+
+    Parameters
+    ----------
+    radius : gamma, the largest norm; None does not constrain it.
+
+    >>> Projection().step(Hinge(), Example(0.25, 0.0, 1.0, 1.0, 1.0))[:2]
+    (1.0, 0.75)
+    >>> Projection(radius=0.5).step(Hinge(), Example(0.0, 0.0, 1.0, 1.0, 1.0))[:2]
+    (0.5, 0.5)
+    """
+
+    twin: ClassVar[str] = "projection"
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.radius is not None:
+            _checks.number(self, "radius", self.radius, 0.0, math.inf)
+
+    @property
+    def needs_norm(self) -> bool:
+        return self.radius is not None
+
+    def check(self, loss: Loss) -> None:
+        goes_with(self, loss, Hinge, EpsilonInsensitive, Novelty)
+        if getattr(loss, "margin", 1.0) == 0:
+            raise _checks.wrong(loss, "margin", "positive with Projection (f = 0 would never be left)", 0)
+
+    def step(self, loss: Loss, e: Example) -> Step:
+        if not (e.kappa > 0 and e.weight > 0):
+            return Step(1.0, 0.0, e.offset, loss.level)
+        move, keep = loss.implicit(e.value, e.y, e.kappa, math.inf), 1.0
+        norm2 = e.norm2 + 2 * move * e.value + move * move * e.kappa
+        if self.radius is not None and move != 0 and norm2 > self.radius**2:
+            keep = self.radius / math.sqrt(norm2)
+        return Step(keep, keep * move, e.offset, loss.level)
+
+    def numbers(self) -> tuple[float, ...]:
+        return (*super().numbers(), 0.0, math.inf, math.inf if self.radius is None else float(self.radius))
+
+
+@dataclass(frozen=True)
+class PassiveAggressive(Rule):
+    """Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (2006): the step to zero loss, held back by C (ALGORITHMS 7).
+
+    With the loss l and its step a = l / k(x, x) to zero: PA takes a, PA-I min(C, a), PA-II l / (k(x, x) + 1 / (2 C)).
+
+    Parameters
+    ----------
+    C : how far noise may pull; inf for ``variant="PA"``.
+    variant : "PA", "PA-I" or "PA-II".
+
+    >>> PassiveAggressive(C=0.5).step(Hinge(), Example(0.25, 0.0, 1.0, 1.0, 1.0))[:2]
+    (1.0, 0.5)
+    """
+
+    twin: ClassVar[str] = "projection"
+    C: float = 1.0
+    variant: str = "PA-I"
+
+    def __post_init__(self) -> None:
+        _checks.number(self, "C", self.C, 0.0, math.inf, "right")
+        _checks.one_of(self, "variant", self.variant, ["PA", "PA-I", "PA-II"])
+        if self.variant == "PA" and not math.isinf(self.C):
+            raise _checks.wrong(self, "C", "inf for the variant 'PA'", self.C)
+
+    check = Projection.check
+
+    def step(self, loss: Loss, e: Example) -> Step:
+        if not (e.kappa > 0 and e.weight > 0):
+            return Step(1.0, 0.0, e.offset, loss.level)
+        move = loss.implicit(e.value, e.y, e.kappa, math.inf)
+        if self.variant == "PA-I":
+            move = min(max(move, -self.C * e.weight), self.C * e.weight)
+        elif self.variant == "PA-II":
+            move *= e.kappa / (e.kappa + 1 / (2 * self.C * e.weight))
+        return Step(1.0, move, e.offset, loss.level)
+
+    def numbers(self) -> tuple[float, ...]:
+        slack = ["PA", "PA-I", "PA-II"].index(self.variant)
+        return (*super().numbers(), float(slack), float(self.C), math.inf)
+
+
+@dataclass(frozen=True)
+class ALMA(Rule):
+    """ALMA_2, Gentile (2001): the approximate large margin algorithm (ALGORITHMS 5). Before the k-th correction,
+
+    if y f(x) / sqrt(k(x, x)) <= (1 - alpha) B / sqrt(k):
+    f <- f + C / sqrt(k) y k(x, .) / sqrt(k(x, x)), then f <- f / ||f|| where the norm exceeds 1.
+
+    Parameters
+    ----------
+    alpha : in (0, 1]: how near to the largest margin (small is near); 1 corrects mistakes only (ALMA_0).
+    B, C : the sizes of margin and step; None for B is sqrt(8) / alpha, its theory's choice.
+
+    >>> ALMA(1.0).step(Hinge(), Example(0.0, 0.0, 1.0, 4.0, 1.0))[:2]
+    (0.7071067811865475, 0.5)
+    """
+
+    twin: ClassVar[str] = "alma"
+    alpha: float = 0.9
+    B: float | None = None
+    C: float = math.sqrt(2)
+
+    def __post_init__(self) -> None:
+        _checks.number(self, "alpha", self.alpha, 0.0, 1.0, "right")
+        if self.B is not None:
+            _checks.number(self, "B", self.B, 0.0, math.inf)
+        _checks.number(self, "C", self.C, 0.0, math.inf)
+
+    @property
+    def needs_norm(self) -> bool:
+        return True
+
+    def check(self, loss: Loss) -> None:
+        _unit_hinge(self, loss)
+
+    @property
+    def width(self) -> float:
+        """B, or its theory's choice."""
+        return math.sqrt(8) / self.alpha if self.B is None else self.B
+
+    def step(self, loss: Loss, e: Example) -> Step:
+        if not (e.kappa > 0 and e.weight > 0):
+            return Step(1.0, 0.0, e.offset, loss.level)
+        root, k = math.sqrt(e.kappa), e.updates + 1
+        margin = e.y * e.value / root
+        if margin > (1 - self.alpha) * self.width / math.sqrt(k):
+            return Step(1.0, 0.0, e.offset, loss.level)
+        size = self.C / math.sqrt(k)
+        norm2 = e.norm2 + 2 * size * margin + size * size
+        keep = 1 / math.sqrt(norm2) if norm2 > 1 else 1.0
+        return Step(keep, keep * size * e.y / root, e.offset, loss.level)
+
+    def numbers(self) -> tuple[float, ...]:
+        return (*super().numbers(), float(self.alpha), float(self.width), float(self.C))
+
+
+@dataclass(frozen=True)
+class ROMMA(Rule):
+    """Li, Long (2002): the relaxed online maximum margin algorithm (ALGORITHMS 8). On a mistake (``aggressive``: where
+    y f(x) < 1), the smallest f that is right by 1 on this example and keeps <f, f_t> >= ||f_t||^2:
+
+    f <- ((k N - y f(x)) f + N (y - f(x)) k(x, .)) / (k N - f(x)^2), k = k(x, x), N = ||f||^2.
+
+    Parameters
+    ----------
+    aggressive : also learn from examples that are right by less than 1.
+
+    >>> ROMMA().step(Hinge(), Example(-0.5, 0.0, 1.0, 1.0, norm2=1.0))[:2]
+    (2.0, 2.0)
+    """
+
+    twin: ClassVar[str] = "romma"
+    aggressive: bool = False
+
+    def __post_init__(self) -> None:
+        _checks.one_of(self, "aggressive", self.aggressive, [False, True])
+
+    @property
+    def needs_norm(self) -> bool:
+        return True
+
+    def check(self, loss: Loss) -> None:
+        _unit_hinge(self, loss)
+
+    def step(self, loss: Loss, e: Example) -> Step:
+        right, kn = e.y * e.value, e.kappa * e.norm2
+        if not (e.kappa > 0 and e.weight > 0) or (right >= 1 if self.aggressive else right > 0):
+            return Step(1.0, 0.0, e.offset, loss.level)
+        den = kn - e.value * e.value
+        if e.norm2 == 0 or right >= kn or den <= 1e-12 * kn:  # only the newest constraint binds, or start anew
+            return Step(0.0, e.y / e.kappa, e.offset, loss.level)
+        return Step((kn - right) / den, e.norm2 * (e.y - e.value) / den, e.offset, loss.level)
+
+    def numbers(self) -> tuple[float, ...]:
+        return (*super().numbers(), float(self.aggressive))
+
+
+@dataclass(frozen=True)
+class Adatron(Rule):
+    """Kernel-Adatron, Friess, Cristianini, Campbell (1998): coordinate ascent on the dual (ALGORITHMS 9). The example's
+    own coefficient a (0 when it is new) becomes clip(a + rate (1 - y f(x)), 0, C), times y.
+
+    Examples that return under their id change their own coefficient, so that passes converge to the SVM without offset.
+
+    Parameters
+    ----------
+    rate : eta; passes converge for rate < 2 / max k(x, x).
+    C : the largest coefficient; inf for a hard margin.
+
+    >>> Adatron(rate=0.5).step(Hinge(), Example(0.25, 0.0, 1.0, 1.0, 0.5))[:2]
+    (1.0, 0.375)
+    """
+
+    twin: ClassVar[str] = "adatron"
+    needs_ids: ClassVar[bool] = True
+    rate: float = 1.0
+    C: float = math.inf
+
+    def __post_init__(self) -> None:
+        _checks.number(self, "rate", self.rate, 0.0, math.inf)
+        _checks.number(self, "C", self.C, 0.0, math.inf, "right")
+
+    def check(self, loss: Loss) -> None:
+        _unit_hinge(self, loss)
+
+    def step(self, loss: Loss, e: Example) -> Step:
+        if not (e.kappa > 0 and e.weight > 0):
+            return Step(1.0, 0.0, e.offset, loss.level)
+        now = e.y * e.own
+        move = min(max(now + e.rate * (1 - e.y * e.value), 0.0), self.C * e.weight) - now
+        return Step(1.0, e.y * move, e.offset, loss.level)
+
+    def numbers(self) -> tuple[float, ...]:
+        return (*super().numbers(), float(self.C))
+
+
+@dataclass(frozen=True)
+class SVMD(Rule):
+    """Vishwanathan, Schraudolph, Smola (2006): the step size descends too, by stochastic meta-descent (ALGORITHMS 4).
+
+    With g = reg f + slope k(x, .), the gradient of NORMA, and v the derivative of f by the log of the step size:
+    rate <- rate max(1/2, 1 - meta <g, v>),  v <- memory v - rate (g + memory H v),  f <- f - rate g.
+
+    Parameters
+    ----------
+    rate : eta_0, the first step size.
+    reg : c, the weight of the norm.
+    meta : mu, how fast the step size adapts; 0 is NORMA.
+    memory : lambda in [0, 1], how long the past counts.
+    C : None for gradient steps; a number takes implicit steps with this weight of the loss, with the adapted rate.
+
+    >>> SVMD(rate=0.5, reg=0.1).step(Hinge(), Example(0.2, 0.0, 1.0, 1.0, trace=0.0, last_rate=0.5))[:2]
+    (0.95, 0.5)
+    """
+
+    twin: ClassVar[str] = "svmd"
+    needs_trace: ClassVar[bool] = True
+    rate: float = 0.5
+    reg: float = 0.01
+    meta: float = 0.1
+    memory: float = 0.95
+    C: float | None = None
+
+    def __post_init__(self) -> None:
+        _checks.number(self, "rate", self.rate, 0.0, math.inf)
+        _checks.number(self, "reg", self.reg, 0.0, math.inf, "left")
+        _checks.number(self, "meta", self.meta, 0.0, math.inf, "left")
+        _checks.number(self, "memory", self.memory, 0.0, 1.0, "both")
+        if self.C is not None:
+            _checks.number(self, "C", self.C, 0.0, math.inf)
+        if self.rate * self.reg >= 1:
+            raise _checks.wrong(self, "rate", "a number with rate * reg < 1", f"{self.rate} * {self.reg}")
+
+    @property
+    def needs_norm(self) -> bool:
+        return True
+
+    def check(self, loss: Loss) -> None:
+        super().check(loss)
+        if getattr(loss, "label_kernel", None) is not None:
+            raise _checks.wrong("Learner", "loss", "without a label kernel with SVMD", loss)
+        if self.C is not None:
+            Implicit(self.C).check(loss)
+
+    def step(self, loss: Loss, e: Example) -> Step:
+        many = loss.target == "label"
+        size = (1.0 if self.C is None else self.C) * e.weight
+        z, y, v = e.value + e.offset, int(e.y) if many else e.y, e.trace
+        slope = loss.slope(z, y)
+        growth = self.meta * (self.reg * e.inner + size * float(np.dot(slope, v)))
+        lost = not math.isfinite(growth)  # the trace has overflowed: start it again
+        rate = e.last_rate
+        if self.meta > 0 and not lost:
+            rate *= max(0.5, 1 - growth)
+            rate = min(max(rate, 1e-12), LARGEST_GROWTH * self.rate, 0.999 / self.reg if self.reg > 0 else math.inf)
+        decay = 1.0 - rate * self.reg
+        bend = 0.0 * slope if lost else loss.bend(z, y, v)
+        keep_trace = 0.0 if lost else self.memory * decay
+        trace = Trace(keep_trace, rate * self.reg, -(rate * size) * (slope + self.memory * bend), rate)
+        keep, move = decay, -(rate * size) * slope
+        if self.C is not None:
+            keep = 1.0 / (1.0 + rate * self.reg)
+            if e.kappa > 0 and e.weight > 0:
+                p, c = keep * e.value, rate * size * keep
+                move = loss.implicit_many(p, int(y), e.kappa, c, e.value) if many else loss.implicit(p, y, e.kappa, c)
+        return Step(keep, move, e.offset, loss.level if many else loss.adapt(z, y, rate * size), trace)
+
+    def numbers(self) -> tuple[float, ...]:
+        own = (self.reg, self.meta, self.memory, 0.0 if self.C is None else self.C)
+        return (*super().numbers(), *map(float, own))
+
+
+def _unit_hinge(rule: Rule, loss: Loss) -> None:
+    """These algorithms have their own idea of a margin: the loss is the plain hinge."""
+    goes_with(rule, loss, Hinge)
+    if loss.level != 1.0:
+        raise _checks.wrong(loss, "margin", f"1 with {type(rule).__name__}", loss.level)

@@ -1,0 +1,75 @@
+# `make demo` and `make test` do all their own set-up, in .venv and build/: they need Python 3.10 or later with venv and
+# headers, a C++17 compiler and make. A second run starts at once; a changed source rebuilds.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+WHEELS := $(VENV)/wheels
+ARGS ?=
+
+# Folders are listed too: their time changes when a file is removed.
+SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
+  $(shell find src core -name __pycache__ -prune -o ! -name '*.pyc' -print)
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test bench sanitize clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.extra-plot ## six learners on a drifting stream: tables, and a picture in out/demo.png
+	@mkdir -p out
+	@$(BIN)/python -m gossamer demo --out out/demo.png $(ARGS)
+
+test: $(VENV)/.extra-test ## ruff, mypy, the tests, the examples in the docstrings
+	@echo "ruff"
+	@$(BIN)/python -m ruff check .
+	@echo "mypy (the installed package)"
+	@$(BIN)/python -m mypy
+	@echo "pytest"
+	@$(BIN)/python -m pytest tests $(ARGS)
+	@echo "doctests (of the installed package)"
+	@$(BIN)/python -m pytest --doctest-modules --pyargs gossamer
+
+bench: $(VENV)/.extra-bench ## measure the engine and the rules (ARGS="..." are passed on)
+	@$(BIN)/python benchmarks/engine.py $(ARGS)
+	@$(BIN)/python benchmarks/rules.py $(ARGS)
+
+sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-behaviour sanitizers
+	@command -v cmake > /dev/null || $(PIP) install -qq cmake
+	@PATH="$$PATH:$$PWD/$(BIN)" && cmake -S . -B build/sanitize -DGOSSAMER_SANITIZE=ON > /dev/null \
+	  && cmake --build build/sanitize --parallel 2
+	@build/sanitize/core_test && echo "sanitize: passed"
+
+clean: ## remove everything that was made
+	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2> /dev/null || true
+
+# ------------------------------------------------------------------------------------------------------------- set-up
+# A stamp is touched only when all before it has succeeded, so an interrupted set-up is done again.
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "$(PYTHON) is no working Python 3.10 or later; name one: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' \
+	  || { echo "Python.h is missing: install the headers of $(PYTHON) (python3-dev, python3-devel)"; exit 1; }
+	@echo "making the virtual environment $(VENV)"
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# The wheel is built once and installed for every target; --force-reinstall because its version does not change.
+$(VENV)/.package: $(VENV)/.made $(SOURCES)
+	@echo "building the package (about a minute)"
+	@rm -rf $(WHEELS)
+	@$(PIP) wheel -qq --no-deps --wheel-dir $(WHEELS) .
+	@$(PIP) install -qq $(WHEELS)/*.whl
+	@$(PIP) install -qq --force-reinstall --no-deps $(WHEELS)/*.whl
+	@touch $@
+
+# The package alone is the older stamp's business; what an extra needs changes with pyproject.toml only.
+$(VENV)/.extra-%: pyproject.toml $(VENV)/.made | $(VENV)/.package
+	@echo "installing what 'make $(or $(MAKECMDGOALS),$*)' needs besides"
+	@$(PIP) install -qq "$$(echo $(WHEELS)/*.whl)[$*]"
+	@touch $@

@@ -1,0 +1,346 @@
+"""What all estimators share: a Learner made of the parameters, and the ways to feed it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from gossamer import _checks
+from gossamer._checks import Array
+from gossamer._loss import Loss
+from gossamer._rule import Rule
+from gossamer.budgets import Budget
+from gossamer.expansion import Floats
+from gossamer.learner import Learner
+from gossamer.multiclass import Taxonomy
+
+#: What of a state changes when a score for two classes becomes a score for each: f = g_1 - g_0, g_1 = -g_0.
+HALVED = ("raw", "trace", "summed", "dropped")
+
+
+#: What an estimator keeps of what it has learned.
+LEARNED = ("learner_", "n_features_in_", "classes_", "_order", "_given")
+
+
+class Online(BaseEstimator):  # type: ignore[misc]
+    """A Learner made of the parameters. A subclass says which loss, rule and budget they mean."""
+
+    kernel: Any
+    average: bool | str
+    n_passes: int
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def _rule(self) -> Rule:
+        raise NotImplementedError
+
+    def _budget(self) -> Budget | None:
+        raise NotImplementedError
+
+    def _start(self, loss: Loss | None = None) -> Learner:
+        """A learner from the parameters, all of them checked."""
+        _checks.whole(self, "n_passes", self.n_passes, 1)
+        loss = self._loss() if loss is None else loss
+        return Learner(self.kernel, loss, self._rule(), self._budget(), average=self.average)
+
+    def _learner(self) -> Learner:
+        learner = self.__dict__.get("learner_")
+        return self._start() if learner is None else learner
+
+    def _fitted(self) -> Learner:
+        check_is_fitted(self, "learner_")
+        learner: Learner = self.learner_
+        return learner
+
+    def _scores(self, X: Any) -> Floats:
+        return self._fitted().score(X, average=bool(self.average))
+
+    def _keep(self, learner: Learner, X: Any) -> None:
+        """The batch went well: this is the learner from now on."""
+        self.learner_ = learner
+        if isinstance(X, np.ndarray):
+            self.n_features_in_ = int(X.shape[1])
+
+    def _anew(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Forget everything and make ``n_passes`` passes; if one fails, nothing has changed."""
+        fresh = clone(self)
+        for _ in range(_checks.whole(self, "n_passes", self.n_passes, 1)):
+            fresh._pass(X, y, sample_weight)
+        for name in LEARNED:
+            self.__dict__.pop(name, None)
+        self.__dict__.update({name: fresh.__dict__[name] for name in LEARNED if name in fresh.__dict__})
+        return self
+
+    def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
+        raise NotImplementedError
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support points."""
+        return self._fitted().points
+
+    @property
+    def dual_coef_(self) -> Array:
+        """The effective coefficients, one row per output."""
+        return np.atleast_2d(self._fitted().coefs)
+
+    @property
+    def intercept_(self) -> float:
+        """The learned offset b."""
+        return self._fitted().offset
+
+    @property
+    def n_seen_(self) -> int:
+        """Examples learned so far."""
+        return self._fitted().steps
+
+    @property
+    def n_updates_(self) -> int:
+        """Examples that moved the hypothesis."""
+        return self._fitted().updates
+
+    @property
+    def norm_(self) -> float:
+        """The RKHS norm of the hypothesis."""
+        return self._fitted().norm
+
+
+class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
+    """Labels of any type. Inside, the first label seen is -1, the second +1; a third makes a score for each class."""
+
+    loss: str
+
+    def _loss_many(self, classes: int | None) -> Loss:
+        """The loss for more than two classes."""
+        raise _checks.wrong(self, "y", "of two classes", "a third")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = type(self)._loss_many is not OnlineClassifier._loss_many
+        return tags
+
+    def _structure(self) -> Any:
+        """The cost matrix or taxonomy, if the estimator has one."""
+        return getattr(self, "cost", None)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Start anew and make ``n_passes`` passes over the rows, in order."""
+        return self._anew(X, y, sample_weight)
+
+    def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._learn(X, y, sample_weight, np.unique(np.asarray(y)))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Go on with more rows. ``classes`` may be given with the first: then no other label may come."""
+        self._learn(X, y, sample_weight, classes)
+        return self
+
+    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+        """Predict each row and then learn it; returns the scores, positive for ``classes_[1]``.
+
+        While only one class has been seen, positive scores mean that class. With more than two classes: a column for
+        each of ``classes_``, -inf where a class had not yet been seen.
+        """
+        return self._learn(X, y, sample_weight, None)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Floats:
+        labels = _labels(self, y)
+        before = self.__dict__.get("_order", [])
+        order, given = self._order_after(labels, classes)
+        learner = self.__dict__.get("learner_")
+        if learner is None:
+            many = given and (len(order) > 2 or self._structure() is not None)
+            learner = self._start(self._loss_many(len(order)) if many else None)
+        X = learner.check_rows(X)
+        weights = _checks.weights(self, sample_weight, len(X))
+        if len(labels) != len(X):
+            raise _checks.wrong(self, "y", f"a vector with one label per row ({len(X)})", labels.shape)
+        codes = _codes(labels, order)
+        many = learner.loss.target == "label"
+        split = len(codes) if many or not (codes > 1).any() else int(np.argmax(codes > 1))
+        later = self._start(self._loss_many(None)) if split < len(codes) else None
+
+        names = [None if ids is None else ids[part] for part in (slice(split), slice(split, None))]
+        cut = [None if weights is None else weights[part] for part in (slice(split), slice(split, None))]
+        scores = np.zeros(0)
+        if split:
+            targets = codes[:split] if many else 2.0 * codes[:split] - 1.0
+            scores = np.asarray(learner.learn(X[:split], targets, cut[0], ids=names[0]))
+        if later is not None:
+            later.kernel = learner.kernel if split or before else later.kernel
+            later.restore(_widened(learner.state()))
+            rest = np.asarray(later.learn(X[split:], codes[split:], cut[1]))
+            scores = np.vstack([_per_class(scores, codes[:split], len(before), rest.shape[1]), rest])
+            learner, many = later, True
+        self._keep(learner, X)
+        self._order, self._given = order, given
+        self.classes_ = np.unique(np.array(order))
+        return scores[:, self._columns()] if many else self._signed(scores, codes, len(before), given)
+
+    def _order_after(self, labels: Array, classes: Any) -> tuple[list[Any], bool]:
+        """The labels in the order of their inner numbers after this batch, and whether they were all given."""
+        order = list(self.__dict__.get("_order", []))
+        given = bool(self.__dict__.get("_given", False))
+        structure = self._structure()
+        if isinstance(structure, Taxonomy):
+            classes = structure.labels
+        if not order and classes is not None:
+            order, given = np.unique(np.asarray(classes)).tolist(), True
+        if structure is not None and not given:
+            raise _checks.wrong(self, "classes", "given to partial_fit where there is a cost", None)
+        _, first = np.unique(labels, return_index=True)
+        for label in labels[np.sort(first)].tolist():
+            if label in order:
+                continue
+            if given:
+                raise _checks.wrong(self, "y", f"one of the classes {order}", label)
+            order.append(label)
+        return order, given
+
+    def _columns(self) -> list[int]:
+        """Where each of ``classes_`` stands among the inner numbers."""
+        return [self._order.index(label) for label in self.classes_.tolist()]
+
+    def _signed(self, scores: Floats, codes: Floats, known: int, given: bool) -> Floats:
+        """Inner scores as the outside sees them: until the second class has come, for the only one."""
+        alone = 0 if known > 1 or given else int(np.argmax(codes > 0)) + 1 if (codes > 0).any() else len(codes)
+        turned = len(self.classes_) == 2 and self.classes_[1] != self._order[1]
+        signs = np.where(np.arange(len(codes)) < alone, -1.0, -1.0 if turned else 1.0)
+        return np.asarray(signs * scores)
+
+    def decision_function(self, X: Any) -> Floats:
+        """The score of each row, positive for ``classes_[1]``; with more classes, a column for each."""
+        scores = self._scores(X)
+        if scores.ndim == 2:
+            return scores[:, self._columns()]
+        turned = len(self.classes_) == 1 or self.classes_[1] != self._order[1]
+        return -scores if turned else scores
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row; a score of 0 goes to ``classes_[1]``, of several equal scores the first wins."""
+        scores = self.decision_function(X)
+        if len(self.classes_) == 1:
+            return np.full(len(scores), self.classes_[0])
+        return np.asarray(self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(int)])
+
+    @available_if(lambda self: getattr(self, "loss", None) == "logistic")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, for the logistic loss."""
+        scores = self.decision_function(X)
+        if scores.ndim == 2:
+            return np.asarray(softmax(scores, axis=1))
+        if len(self.classes_) == 1:
+            return np.ones((len(scores), 1))
+        return np.column_stack([expit(-scores), expit(scores)])
+
+
+class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
+    """Real targets."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Start anew and make ``n_passes`` passes over the rows, in order."""
+        return self._anew(X, y, sample_weight)
+
+    def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self.predict_learn(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Go on with more rows."""
+        self.predict_learn(X, y, sample_weight)
+        return self
+
+    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+        """Predict each row and then learn it; returns the predictions."""
+        learner = self._learner()
+        X = learner.check_rows(X)
+        scores = np.asarray(learner.learn(X, y, sample_weight))
+        self._keep(learner, X)
+        return scores
+
+    def predict(self, X: Any) -> Floats:
+        """The prediction for each row."""
+        return self._scores(X)
+
+
+class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
+    """No targets: a row whose score is below ``offset_`` (rho) is an alarm."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Start anew and make ``n_passes`` passes over the rows, in order."""
+        return self._anew(X, None, sample_weight)
+
+    def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self.predict_learn(X, None, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Go on with more rows."""
+        self.predict_learn(X, y, sample_weight)
+        return self
+
+    def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Floats:
+        """Score each row and then learn it; returns f(x) - rho as it was then, negative for an alarm."""
+        learner = self._learner()
+        X = learner.check_rows(X)
+        scores, levels = learner.learn(X, None, sample_weight, with_levels=True)
+        self._keep(learner, X)
+        return np.asarray(scores - levels)
+
+    @property
+    def offset_(self) -> float:
+        """rho: scores below it are alarms."""
+        return self._fitted().level
+
+    def score_samples(self, X: Any) -> Floats:
+        """f(x) for every row: the larger, the more usual."""
+        return self._scores(X)
+
+    def decision_function(self, X: Any) -> Floats:
+        """f(x) - rho: negative for an alarm."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> Array:
+        """1 for a usual row, -1 for an alarm."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+
+def _labels(owner: object, y: Any) -> Array:
+    if y is None:
+        raise _checks.wrong(owner, "y", "given", None)
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise _checks.wrong(owner, "y", "a vector of labels", labels.shape)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise _checks.wrong(owner, "y", "labels without NaN or infinity", labels[~np.isfinite(labels)][0])
+    return labels
+
+
+def _codes(labels: Array, order: list[Any]) -> Floats:
+    """Inner numbers of labels."""
+    unique, inverse = np.unique(labels, return_inverse=True)
+    numbers = np.array([order.index(label) for label in unique.tolist()], dtype=np.float64)
+    return numbers[inverse.reshape(-1)] if len(labels) else np.zeros(0)
+
+
+def _widened(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a score for two classes as a state of a score for each, with the same difference."""
+    if not state:
+        return state
+    halves = {name: np.vstack([-0.5 * state[name], 0.5 * state[name]]) for name in HALVED if len(state[name])}
+    return {**state, **halves, "norm2": 0.5 * state["norm2"], "inner": 0.5 * state["inner"], "known": 2, "level": 1.0}
+
+
+def _per_class(scores: Floats, codes: Floats, known: int, columns: int) -> Floats:
+    """Scores for two classes as scores for each; -inf for those not yet seen."""
+    out = np.full((len(scores), columns), -np.inf)
+    first, second = np.arange(len(codes)) > 0, np.cumsum(codes > 0) - (codes > 0) > 0
+    out[first | (known > 0), 0] = -0.5 * scores[first | (known > 0)]
+    out[second | (known > 1), 1] = 0.5 * scores[second | (known > 1)]
+    return out

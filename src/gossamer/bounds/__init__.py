@@ -1,0 +1,96 @@
+"""Every theorem of the papers, once, as a pure function from what it assumes to the number it promises.
+
+`ALL` maps each name to its function, its source and what it assumes of the stream and the learner; what can be seen in
+the numbers alone is checked. The inputs are measured by `gossamer.comparators`. A mistake is y f(x) <= 0 and a margin
+error y f(x) <= margin, of the score made before the label was used; all learners start at f = 0 and have no offset.
+Corrections to the papers follow ALGORITHMS 12 and 14.
+
+>>> len(ALL), ALL["norma_regret"].source
+(30, 'Kivinen et al. 2004, Theorem 4')
+"""
+
+from gossamer.bounds.ilk import (
+    ilk_contraction,
+    ilk_mistakes,
+    ilk_mistakes_parameters,
+    ilk_norm,
+    ilk_regret,
+    silk_measured_regret,
+    silk_regret,
+    silk_tracking,
+)
+from gossamer.bounds.norma import (
+    alarm_deviation,
+    alarm_fraction,
+    norma_expansion_size,
+    norma_largest_risk,
+    norma_margin_errors,
+    norma_margin_errors_parameters,
+    norma_mistakes,
+    norma_mistakes_parameters,
+    norma_norm,
+    norma_regret,
+    norma_risk,
+    norma_truncated_regret,
+    norma_truncation,
+    norma_truncation_start,
+)
+from gossamer.bounds.projection import (
+    alma_corrections,
+    alma_parameters,
+    pa1_mistakes,
+    pa2_loss,
+    pa_loss,
+    perceptron_mistakes,
+    projection_local_loss,
+    projection_local_mistakes,
+    projection_local_steps,
+    projection_loss,
+    projection_mistakes,
+    projection_steps,
+    romma_mistakes,
+    romma_norm,
+)
+from gossamer.bounds.theorem import ALL, Bound, Tuning
+
+__all__ = [
+    "ALL",
+    "Bound",
+    "Tuning",
+    "alarm_deviation",
+    "alarm_fraction",
+    "alma_corrections",
+    "alma_parameters",
+    "ilk_contraction",
+    "ilk_mistakes",
+    "ilk_mistakes_parameters",
+    "ilk_norm",
+    "ilk_regret",
+    "norma_expansion_size",
+    "norma_largest_risk",
+    "norma_margin_errors",
+    "norma_margin_errors_parameters",
+    "norma_mistakes",
+    "norma_mistakes_parameters",
+    "norma_norm",
+    "norma_regret",
+    "norma_risk",
+    "norma_truncated_regret",
+    "norma_truncation",
+    "norma_truncation_start",
+    "pa1_mistakes",
+    "pa2_loss",
+    "pa_loss",
+    "perceptron_mistakes",
+    "projection_local_loss",
+    "projection_local_mistakes",
+    "projection_local_steps",
+    "projection_loss",
+    "projection_mistakes",
+    "projection_steps",
+    "romma_mistakes",
+    "romma_norm",
+    "silk_measured_regret",
+    "silk_regret",
+    "silk_tracking",
+]

@@ -1,0 +1,326 @@
+"""Losses of a score per class: the graph-structured hinge with any costs, and softmax (ALGORITHMS 2.6, 2.7).
+
+A class is an index 0, 1, ...; classes that were not given in advance join as they come. `taxonomy` turns a tree of
+labels into a cost matrix and a label kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import log_softmax, softmax, wrightomega
+
+from gossamer import _checks
+from gossamer._loss import Loss
+
+Floats = NDArray[np.float64]
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Multiclass(Loss):
+    """max_j (cost(y, j) + z_j) - z_y, with cost(y, y) = 0 (Cheng et al. 2006, equation (17); cost is Delta).
+
+    Parameters
+    ----------
+    cost : what it costs to say j instead of y, a matrix; None costs ``margin`` for every mistake.
+    label_kernel : k_Y, for the joint kernel k(x, x') k_Y(y, y'); None keeps the classes apart.
+    classes : the number of classes, if known; a matrix tells it too. None lets them come.
+    step : "exact" solves the implicit step; "runner_up" is the paper's, exact for two classes only.
+    margin : the cost of a mistake where no matrix says it.
+
+    >>> Multiclass().value(np.array([0.5, 0.2, 1.0]), 0)
+    1.5
+    >>> Multiclass().implicit_many(np.array([0.5, 0.2, 1.0]), 0, kappa=1.0, weight=10.0).round(3).tolist()
+    [0.75, -0.0, -0.75]
+    """
+
+    twin: ClassVar[str] = "structured"
+    target: ClassVar[str] = "label"
+    steepest: ClassVar[float] = 1.0  # in the norm of k(x, y) - k(x, y'), ALGORITHMS 15.4
+    adaptive: ClassVar[str] = "margin"
+    cost: Any = None
+    label_kernel: Any = None
+    classes: int | None = None
+    step: str = "exact"
+    margin: float = 1.0
+
+    def __post_init__(self) -> None:
+        _checks.one_of(self, "step", self.step, ["exact", "runner_up"])
+        _checks.number(self, "margin", self.margin, 0.0, math.inf, "left")
+        if self.cost is not None and self.margin != 1.0:
+            raise _checks.wrong(self, "margin", "1 where a cost matrix is given", self.margin)
+        for name in ("cost", "label_kernel"):
+            given = getattr(self, name)
+            if given is not None:
+                matrix = _square(self, name, given, self.classes)
+                object.__setattr__(self, name, tuple(map(tuple, matrix.tolist())))
+                object.__setattr__(self, "classes", len(matrix))
+        if self.classes is not None:
+            _checks.whole(self, "classes", self.classes, 1)
+        if self.cost is not None and (np.diagonal(self.cost).any() or np.min(self.cost) < 0):
+            raise _checks.wrong(self, "cost", "not negative, and 0 on the diagonal", self.cost)
+        if self.label_kernel is not None:
+            kernel = np.array(self.label_kernel)
+            smallest = float(np.linalg.eigvalsh(kernel).min())
+            if not np.allclose(kernel, kernel.T) or smallest < -1e-9 * max(1.0, float(np.abs(kernel).max())):
+                raise _checks.wrong(self, "label_kernel", "symmetric and positive semidefinite", self.label_kernel)
+
+    def costs(self, y: int, n: int) -> Floats:
+        """cost(y, j) for the n classes known."""
+        if self.cost is not None:
+            return np.array(self.cost[y])
+        return np.where(np.arange(n) == y, 0.0, self.margin)
+
+    def labels(self, n: int) -> Floats:
+        """The label kernel of n classes."""
+        return np.eye(n) if self.label_kernel is None else np.array(self.label_kernel)
+
+    def value(self, z: Floats, y: int) -> float:
+        return float((self.costs(y, len(z)) + z).max() - z[y])
+
+    def rival(self, z: Floats, y: int) -> int | None:
+        """The class that most threatens y; the lowest of equals, None if there is no other."""
+        threats = self.costs(y, len(z)) + z
+        threats[y] = -np.inf
+        return int(threats.argmax()) if len(z) > 1 else None
+
+    def slope(self, z: Floats, y: int) -> Floats:
+        slope = np.zeros(len(z))
+        rival = self.rival(z, y)
+        if rival is not None and self.costs(y, len(z))[rival] + z[rival] - z[y] >= 0:
+            slope[y], slope[rival] = -1.0, 1.0
+        return slope
+
+    def implicit_many(
+        self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
+    ) -> Floats:
+        """The coefficients a, one per class, that minimise a' K a / 2 + weight * value(p + K a), K = kappa k_Y.
+
+        ``before``: the scores before the decay, where the paper looks for the runner-up.
+        """
+        if len(p) < 2:
+            return np.zeros(len(p))
+        if self.step == "runner_up":
+            return self._clipped(p, y, kappa, weight, p if before is None else before)
+        return self._simplex(p, y, kappa, weight) if self.label_kernel is None else self._pairwise(p, y, kappa, weight)
+
+    def _clipped(self, p: Floats, y: int, kappa: float, weight: float, before: Floats) -> Floats:
+        rival, K = self.rival(before, y), self.labels(len(p))
+        a = np.zeros(len(p))
+        d = kappa * (K[y, y] + K[rival, rival] - 2 * K[y, rival])
+        if d > 0:
+            a[y] = min(max((self.costs(y, len(p))[rival] + p[rival] - p[y]) / d, 0.0), weight)
+            a[rival] = -a[y]
+        return a
+
+    def _simplex(self, p: Floats, y: int, kappa: float, weight: float) -> Floats:
+        """Every class above a common level theta comes down to it; what they lose lifts y, by weight at most."""
+        u = self.costs(y, len(p)) + p
+        others = np.sort(np.delete(u, y))[::-1]
+        if others[0] <= u[y]:
+            return np.zeros(len(p))
+        counts = np.arange(1, len(others) + 1)
+        levels = (u[y] + np.cumsum(others)) / (counts + 1)
+        theta = levels[others > np.append(u[y], levels[:-1])][-1]
+        if (theta - u[y]) / kappa > weight:
+            levels = (np.cumsum(others) - weight * kappa) / counts
+            theta = levels[others > levels][-1]
+        a: Floats = -np.maximum(0.0, u - theta) / kappa
+        a[y] = 0.0
+        a[y] = -a.sum()
+        return a
+
+    def _pairwise(self, p: Floats, y: int, kappa: float, weight: float) -> Floats:
+        """Ascent on the dual, two classes at a time, until its gradient is flat on the support."""
+        K, n = kappa * self.labels(len(p)), len(p)
+        pi = np.zeros(n)
+        pi[y] = 1.0
+        gradient = self.costs(y, n) + p
+        size = max(1.0, float(np.abs(gradient).max()))
+        for _ in range(1000 * n):
+            up = int(gradient.argmax())
+            down = int(np.where(pi > 0, gradient, np.inf).argmin())
+            gap = gradient[up] - gradient[down]
+            if gap <= 1e-13 * size:
+                break
+            d = weight * (K[up, up] + K[down, down] - 2 * K[up, down])
+            step = min(pi[down], gap / d) if d > 0 else pi[down]
+            pi[up] += step
+            pi[down] = 0.0 if step == pi[down] else pi[down] - step
+            gradient -= weight * step * (K[:, up] - K[:, down])
+        a = -weight * pi
+        a[y] = 0.0
+        a[y] = -a.sum()
+        return a
+
+    def gap(self, p: Floats, y: int, kappa: float, weight: float, a: Floats) -> float:
+        """Primal minus dual objective of a step: 0 exactly at the minimiser, and a bound on what is missing."""
+        K = kappa * self.labels(len(p))
+        threats = self.costs(y, len(p)) + p
+        pi = -a / weight
+        pi[y] += 1.0
+        primal = 0.5 * a @ K @ a + weight * self.value(p + K @ a, y)
+        dual = weight * (pi @ threats - p[y]) - 0.5 * a @ K @ a
+        return float(primal - dual)
+
+    def numbers(self) -> tuple[float, ...]:
+        matrices = [m for m in (self.cost, self.label_kernel) if m is not None]
+        flat = [float(x) for matrix in matrices for row in matrix for x in row]
+        given = (self.cost is not None, self.label_kernel is not None)
+        head = (self.margin, self.step == "runner_up", self.classes or 0, *given)
+        return (*map(float, head), *flat)
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    """log sum_j exp z_j - z_y: multinomial logistic regression.
+
+    Parameters
+    ----------
+    classes : the number of classes, if known; None lets them come.
+
+    >>> round(Softmax().value(np.zeros(4), 2), 4)
+    1.3863
+    """
+
+    twin: ClassVar[str] = "softmax"
+    target: ClassVar[str] = "label"
+    steepest: ClassVar[float] = 1.0
+    classes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.classes is not None:
+            _checks.whole(self, "classes", self.classes, 1)
+
+    def value(self, z: Floats, y: int) -> float:
+        return float(-log_softmax(z)[y])
+
+    def slope(self, z: Floats, y: int) -> Floats:
+        slope = np.asarray(softmax(z))
+        slope[y] = 0.0
+        slope[y] = -slope.sum()
+        return slope
+
+    def bend(self, z: Floats, y: int, v: Floats) -> Floats:
+        """The second derivative at z, applied to v: (diag(p) - p p') v."""
+        p = softmax(z)
+        return np.asarray(p * (v - p @ v))
+
+    def implicit_many(
+        self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
+    ) -> Floats:
+        """a = weight (e_y - softmax(p + kappa a)), by a search for the mass t that leaves class y:
+
+        sum over j != y of omega(ln q + p_j - zeta(t)) = t, zeta(t) = p_y + t - ln(1 - t / q), q = weight kappa,
+        with omega the Wright function; the left side falls and the right side rises with t.
+        """
+        if len(p) < 2:
+            return np.zeros(len(p))
+        q = weight * kappa
+        if not q > 1e-300:
+            return -weight * self.slope(p, y)
+        others = np.delete(np.arange(len(p)), y)
+
+        def masses(t: float) -> Floats:
+            return np.asarray(wrightomega(math.log(q) + p[others] - (p[y] + t - math.log1p(-t / q))))
+
+        high = min(float(masses(0.0).sum()), q * (1 - 1e-16))
+        t = high
+        if high > 0 and high - masses(high).sum() > 0:
+            t = float(brentq(lambda s: s - float(masses(s).sum()), 0.0, high, xtol=1e-300, rtol=1e-15, maxiter=1000))
+        a = np.zeros(len(p))
+        a[others] = -masses(t) / kappa
+        a[y] = -a.sum()
+        return a
+
+    def numbers(self) -> tuple[float, ...]:
+        return (float(self.classes or 0),)
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """The leaves of a label tree, what they cost each other, and how much they share."""
+
+    labels: tuple[Any, ...]
+    cost: Matrix
+    label_kernel: Matrix
+
+
+def taxonomy(tree: Any) -> Taxonomy:
+    """Cost matrix and label kernel of a tree of labels: a nested dict, or a networkx tree with its edges downwards.
+
+    In a dict, a key with an empty value (None, {} or ()) is a leaf, and a sequence is a set of leaves. The kernel of
+    two leaves is the number of edges they share from the root (``weight`` of a networkx edge counts), the cost their
+    distance in the tree, so that cost = k(y, y) + k(y', y') - 2 k(y, y').
+
+    >>> tree = taxonomy({"animal": ["cat", "dog"], "plant": {"tree": ["oak", "elm"], "moss": None}})
+    >>> tree.labels
+    ('cat', 'dog', 'oak', 'elm', 'moss')
+    >>> tree.cost[0], tree.label_kernel[2]
+    ((0.0, 2.0, 5.0, 5.0, 4.0), (0.0, 0.0, 3.0, 2.0, 1.0))
+    """
+    paths = list(_graph_paths(tree) if hasattr(tree, "in_degree") else _dict_paths(tree, ()))
+    labels = [path[-1][0] for path in paths]
+    if len(labels) < 2 or len(set(labels)) != len(labels):
+        raise _checks.wrong("taxonomy", "tree", "a tree with two or more leaves, all different", labels)
+    shared = np.array([[_shared(a, b) for b in paths] for a in paths])
+    depth = shared.diagonal()
+    cost = depth[:, None] + depth[None, :] - 2 * shared
+    return Taxonomy(tuple(labels), *(tuple(map(tuple, m.tolist())) for m in (cost, shared)))
+
+
+Path = tuple[tuple[Any, float], ...]  # the nodes below the root, each with the weight of the edge above it
+
+
+def _dict_paths(tree: Any, above: Path) -> list[Path]:
+    if isinstance(tree, Mapping):
+        paths: list[Path] = []
+        for name, below in tree.items():
+            here = (*above, (name, 1.0))
+            paths += _dict_paths(below, here) if below else [here]
+        return paths
+    if isinstance(tree, (list, tuple, set, frozenset)):
+        return [(*above, (name, 1.0)) for name in tree]
+    raise _checks.wrong("taxonomy", "tree", "nested dicts and sequences of labels, or a networkx tree", tree)
+
+
+def _graph_paths(graph: Any) -> list[Path]:
+    roots = [node for node, degree in graph.in_degree() if degree == 0]
+    if len(roots) != 1 or any(degree > 1 for _, degree in graph.in_degree()):
+        raise _checks.wrong("taxonomy", "tree", "a tree with one root and its edges downwards", graph)
+
+    def walk(node: Any, path: Path) -> list[Path]:
+        below = list(graph.successors(node))
+        edges = [(child, float(graph.edges[node, child].get("weight", 1.0))) for child in below]
+        return [p for edge in edges for p in walk(edge[0], (*path, edge))] if below else [path]
+
+    return walk(roots[0], ())
+
+
+def _shared(a: Path, b: Path) -> float:
+    total = 0.0
+    for (one, weight), (other, _) in zip(a, b, strict=False):
+        if one != other:
+            break
+        total += weight
+    return total
+
+
+def _square(owner: object, name: str, values: Any, classes: int | None) -> Floats:
+    try:
+        matrix = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise _checks.wrong(owner, name, "a square matrix of numbers", values) from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or classes not in (None, len(matrix)):
+        size = "square" if classes is None else f"{classes} x {classes}"
+        raise _checks.wrong(owner, name, f"a {size} matrix", matrix.shape)
+    if not np.isfinite(matrix).all():
+        raise _checks.wrong(owner, name, "finite", values)
+    return matrix

@@ -1,0 +1,223 @@
+"""Pictures of learners on streams: error curves and decision boundaries.
+
+matplotlib is imported when a picture is drawn, not before. No function touches pyplot or any other global state:
+each draws on the axes it is given, or returns a new Figure that the caller saves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gossamer import _checks
+from gossamer.expansion import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+#: A function of rows of numbers, positive where the class is +1.
+Score = Callable[[Floats], Floats]
+
+#: Colours that people with any colour vision tell apart (Okabe and Ito), in the order in which curves take them.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#6B6B6B")
+POSITIVE, NEGATIVE, INK, FAINT = "#C9622B", "#3B6FB6", "#222222", "#8A8A8A"
+SMALL, MEDIUM, LARGE = 12, 13.5, 16
+LETTERS = "ABCDEFGH"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A learner at one moment of a stream: its score function, and the rows that it saw last.
+
+    ``truth``, if given, is the score of the best possible rule at that moment.
+    """
+
+    row: int
+    X: Floats
+    y: Floats
+    score: Score
+    truth: Score | None = None
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty Figure that belongs to nobody else; or an error that says what to install."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('Pictures need matplotlib: pip install "gossamer[plot]"') from error
+    return Figure(figsize=(width, height), dpi=100, facecolor="white")
+
+
+def windowed(mistakes: Floats, window: int) -> Floats:
+    """The mean of the last ``window`` entries, ending at each entry that has so many, along the last axis.
+
+    >>> windowed(np.array([1.0, 0.0, 0.0, 1.0]), 2).tolist()
+    [0.5, 0.0, 0.5]
+    """
+    _checks.whole("windowed", "window", window, 1)
+    sums = np.cumsum(mistakes, axis=-1, dtype=np.float64)
+    sums = np.concatenate([np.zeros((*sums.shape[:-1], 1)), sums], axis=-1)
+    return np.asarray((sums[..., window:] - sums[..., :-window]) / window)
+
+
+def draw_errors(axes: Axes, errors: Mapping[str, Floats], window: int, dashed: Sequence[str] = ()) -> None:
+    """Curves of `windowed` error rates against rows seen, each with its name at its right end.
+
+    >>> axes = new_figure(8, 4).add_subplot()
+    >>> draw_errors(axes, {"always wrong": np.ones(90), "a coin": np.full(90, 0.5)}, window=10)
+    >>> [text.get_text() for text in axes.texts]
+    ['a coin', 'always wrong']
+    """
+    ends = {}
+    for colour, (name, values) in zip(_cycle(len(errors)), errors.items(), strict=True):
+        rows = np.arange(window, window + len(values))
+        # one point in so many, the last among them: finer wiggles than a few pixels only blur the line
+        stride = max(1, len(values) // 300)
+        shown = slice((len(values) - 1) % stride, None, stride)
+        style: Any = (0, (4, 1.5)) if name in dashed else "-"
+        axes.plot(rows[shown], 100 * values[shown], color=colour, linewidth=1.8, linestyle=style)
+        ends[name] = (float(rows[-1]), 100 * float(values[-1]), colour)
+    axes.set_xlim(0, max(row for row, _, _ in ends.values()))
+    axes.set_ylim(0, 1.12 * 100 * max(float(values.max()) for values in errors.values()))
+    axes.set_xlabel("rows seen", fontsize=MEDIUM, color=INK)
+    axes.set_ylabel(f"errors in the last {window} rows, %", fontsize=MEDIUM, color=INK)
+    axes.tick_params(labelsize=SMALL, colors=INK)
+    axes.xaxis.set_major_formatter(lambda row, _: f"{row:,.0f}")
+    axes.grid(axis="y", color="#E4E4E4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    _label_ends(axes, ends)
+
+
+def _label_ends(axes: Axes, ends: Mapping[str, tuple[float, float, str]]) -> None:
+    """Names beside the right ends of the curves, moved apart where the curves end too close together."""
+    low, high = axes.get_ylim()
+    names = sorted(ends, key=lambda name: ends[name][1])
+    heights = spread([ends[name][1] for name in names], 0.052 * (high - low), low, high)
+    for name, height in zip(names, heights, strict=True):
+        row, value, colour = ends[name]
+        axes.annotate(
+            name, (row, value), (1.045, (height - low) / (high - low)), textcoords="axes fraction", color=colour,
+            fontsize=MEDIUM, fontweight="bold", va="center", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.9, "shrinkA": 2, "shrinkB": 0},
+        )  # fmt: skip
+
+
+def spread(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Ascending heights, moved as little as needed to lie at least ``gap`` apart and, if they fit, inside [low, high].
+
+    >>> spread([1.0, 1.0, 5.0], 1.0, 0.0, 10.0)
+    [0.5, 1.5, 5.0]
+    """
+    # pools of touching labels, each centred on its members: the pool-adjacent-violators algorithm for least squares
+    pools: list[list[float]] = []  # [sum of (height - place in the pool * gap), members]
+    for height in heights:
+        pools.append([height, 1])
+        while len(pools) > 1 and pools[-2][0] / pools[-2][1] + pools[-2][1] * gap > pools[-1][0] / pools[-1][1]:
+            total, members = pools.pop()
+            before = pools[-1]
+            before[0] += total - members * before[1] * gap
+            before[1] += members
+    placed = [total / members + i * gap for total, members in pools for i in range(int(members))]
+    for i in range(len(placed)):
+        placed[i] = max(placed[i], low + i * gap)
+    for i in reversed(range(len(placed))):
+        placed[i] = min(placed[i], high - (len(placed) - 1 - i) * gap)
+    return placed
+
+
+def draw_boundary(axes: Axes, moment: Moment, half_width: float) -> None:
+    """The sign and the zero line of a score function over a square of the plane, with the last rows on it.
+
+    Older rows are paler; the dashed line is the boundary of the best possible rule.
+    """
+    side = np.linspace(-half_width, half_width, 121)
+    plane = np.column_stack([part.ravel() for part in np.meshgrid(side, side)])
+    shape = (len(side), len(side))
+    scores = moment.score(plane).reshape(shape)
+    if np.ptp(scores) > 0:
+        axes.contourf(side, side, scores, levels=[-np.inf, 0, np.inf], colors=["#DCE7F5", "#FAE5D8"])
+        axes.contour(side, side, scores, levels=[0], colors=[INK], linewidths=2.2)
+    if moment.truth is not None:
+        axes.contour(
+            side, side, moment.truth(plane).reshape(shape), levels=[0], colors=[FAINT], linewidths=1.4,
+            linestyles=[(0, (4, 3))],
+        )  # fmt: skip
+    age = np.linspace(0.25, 1.0, len(moment.X))
+    for sign, colour, marker in ((1, POSITIVE, "o"), (-1, NEGATIVE, "s")):
+        chosen = moment.y == sign
+        axes.scatter(
+            moment.X[chosen, 0], moment.X[chosen, 1], s=26, c=colour, marker=marker, alpha=age[chosen],
+            edgecolors="white", linewidths=0.5, zorder=3,
+        )  # fmt: skip
+    axes.set_xlim(-half_width, half_width)
+    axes.set_ylim(-half_width, half_width)
+    axes.set_aspect("equal", anchor="NW")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_color("#BBBBBB")
+
+
+def drift_figure(
+    moments: Sequence[Moment], errors: Mapping[str, Floats], window: int, *, learner: str, title: str,
+    dashed: Sequence[str] = (), best_error: float | None = None,
+) -> Figure:  # fmt: skip
+    """One picture of a race on a drifting stream: left, a learner at some moments; right, the errors of all.
+
+    Parameters
+    ----------
+    moments : the learner at (usually four) moments.
+    errors : for each name, the `windowed` error rates.
+    window : the number of rows in the window.
+    learner, title : the name of the learner on the left; the heading on the right.
+    dashed : names whose curves are dashed.
+    best_error : the error rate of the best possible rule, drawn as a line.
+    """
+    figure = new_figure(16, 7)
+    columns = figure.add_gridspec(1, 2, width_ratios=[0.385, 0.615])
+    left, right = figure.add_subfigure(columns[0]), figure.add_subfigure(columns[1])
+    _draw_moments(left, moments, learner)
+    axes = right.add_axes((0.09, 0.115, 0.715, 0.765))
+    right.text(0.09, 0.94, title, fontsize=LARGE, fontweight="bold", color=INK, va="center")
+    draw_errors(axes, errors, window, dashed)
+    if best_error is not None:
+        axes.axhline(100 * best_error, color=FAINT, linewidth=1.4, linestyle=(0, (4, 3)), zorder=1)
+        axes.annotate(
+            f"best possible rule: {100 * best_error:.1f} %", (0.012, 100 * best_error), (0, -5), fontsize=SMALL,
+            xycoords=("axes fraction", "data"), textcoords="offset points", color="#666666", va="top",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
+        )  # fmt: skip
+    for letter, moment in zip(LETTERS, moments, strict=False):
+        axes.axvline(moment.row, color="#D2D2D2", linewidth=1.0, zorder=0)
+        axes.annotate(
+            letter, (moment.row, 1.0), xycoords=("data", "axes fraction"), fontsize=SMALL, fontweight="bold",
+            color="#666666", ha="center", va="bottom",
+        )  # fmt: skip
+    return figure
+
+
+def _draw_moments(figure: SubFigure, moments: Sequence[Moment], learner: str) -> None:
+    half_width = 1.02 * max(float(np.abs(moment.X).max()) for moment in moments)
+    columns = (len(moments) + 1) // 2
+    grid = figure.add_gridspec(
+        2, columns, left=0.035, right=0.975, bottom=0.09, top=0.88, wspace=0.05, hspace=0.14
+    )
+    heading = f"{learner} while the stream turns"
+    figure.text(0.035, 0.94, heading, fontsize=LARGE, fontweight="bold", color=INK, va="center")
+    for place, (letter, moment) in enumerate(zip(LETTERS, moments, strict=False)):
+        axes = figure.add_subplot(grid[divmod(place, columns)])
+        draw_boundary(axes, moment, half_width)
+        axes.set_title(f"{letter}   row {moment.row:,}", fontsize=MEDIUM, color=INK, loc="left", pad=5)
+    figure.text(
+        0.035, 0.04, f"points: the last {max(len(moment.X) for moment in moments)} rows, older ones paler\n"
+        f"solid: the boundary of {learner}; dashed: of the best possible rule",
+        fontsize=SMALL, color=INK, va="center", linespacing=1.4,
+    )  # fmt: skip
+
+
+def _cycle(count: int) -> list[str]:
+    return [COLOURS[i % len(COLOURS)] for i in range(count)]

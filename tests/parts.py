@@ -1,0 +1,232 @@
+"""Every kernel, loss, rule and budget of the package: found, and made with several settings each.
+
+Nothing is registered here. A part is found because it is a subclass; its settings come from the types of its fields
+and, where a field takes one of a few values, from the error that lists them.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import itertools
+import math
+import pkgutil
+import re
+from typing import Any
+
+import numpy as np
+
+import gossamer
+from gossamer import Learner
+from gossamer.budgets import Budget
+from gossamer.kernels import Gaussian, Kernel, Linear
+from gossamer.losses import Loss
+from gossamer.rules import Rule
+
+KINDS = {"kernel": Kernel, "loss": Loss, "rule": Rule, "budget": Budget}
+
+
+def user_kernel(A, B):
+    """A kernel as a user writes it, for rows as an array or as a list."""
+    A, B = np.asarray(A), np.asarray(B)
+    return (1 + A @ B.T / 4) ** 2
+
+
+def user_diagonal(A):
+    A = np.asarray(A)
+    return (1 + (A * A).sum(axis=1) / 4) ** 2
+
+
+def user_schedule(t):
+    return (1 + t / 10) ** -0.75
+
+
+#: Values to try for a field, by its name, and else by a word in its type.
+BY_NAME = {
+    "function": (user_kernel,),
+    "diagonal": (None, user_diagonal),
+    "schedule": ("constant", "inverse_sqrt", user_schedule),
+    "reg": (0.05, 0.0),
+    "margin": (0.7, 0.0, 1.0),
+    "C": (0.7, math.inf),
+    "cost": (None, ((0.0, 1.0, 2.0, 2.0), (1.0, 0.0, 2.0, 2.0), (2.0, 2.0, 0.0, 0.5), (2.0, 2.0, 0.5, 0.0))),
+    "label_kernel": (None, ((2.0, 1.0, 0.0, 0.0), (1.0, 2.0, 0.0, 0.0), (0.0, 0.0, 1.5, 1.0), (0.0, 0.0, 1.0, 1.5))),
+    "classes": (None, 4),
+}
+BY_TYPE = {
+    "Kernel": (Gaussian(0.4), Linear()),
+    "bool": (False, True),
+    "float": (0.7, 0.2),
+    "int": (4, 1),
+}
+
+
+@functools.cache
+def classes(kind: str) -> list[type]:
+    """The public classes of a kind, in any module of the package."""
+    for module in pkgutil.iter_modules(gossamer.__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"gossamer.{module.name}")
+    found, todo = [], [KINDS[kind]]
+    while todo:
+        for part in todo.pop().__subclasses__():
+            todo.append(part)
+            if part.__module__.startswith("gossamer.") and not part.__name__.startswith("_"):
+                found.append(part)
+    return sorted(found, key=lambda part: part.__name__)
+
+
+def fields(part: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(part)]
+
+
+@functools.cache
+def settings(part: type) -> list[dict[str, Any]]:
+    """Settings of a part in which every pair of values of two fields occurs, as far as they go together."""
+    tried = {field.name: _candidates(part, field) for field in dataclasses.fields(part)}
+    every = [dict(zip(tried, values, strict=True)) for values in itertools.product(*tried.values())]
+    every = [setting for setting in every if _works(part, setting)]
+    chosen, missing = [], set().union(*map(_pairs, every))
+    while missing or (every and not chosen):
+        chosen.append(max(every, key=lambda setting: len(_pairs(setting) & missing)))
+        missing -= _pairs(chosen[-1])
+    assert chosen, (
+        f"No setting of {part.__name__} works: tried {tried}. "
+        f"Give tests/parts.py a value for its fields in BY_NAME, or for their types in BY_TYPE."
+    )
+    return chosen
+
+
+@functools.cache
+def examples(kind: str, one_each: bool = False) -> list[Any]:
+    """Instances of every part of a kind, all their settings or only the first."""
+    return [part(**s) for part in classes(kind) for s in settings(part)[: 1 if one_each else None]]
+
+
+def _pairs(setting: dict[str, Any]) -> set[Any]:
+    items = [(name, repr(value)) for name, value in setting.items()]
+    return {*items, *itertools.combinations(items, 2)}
+
+
+def _works(part: type, setting: dict[str, Any]) -> bool:
+    try:
+        part(**setting)
+    except ValueError:
+        return False
+    return True
+
+
+def _candidates(part: type, field: dataclasses.Field[Any]) -> tuple[Any, ...]:
+    words = re.findall(r"\w+", str(field.type))
+    if field.name in BY_NAME:
+        values = BY_NAME[field.name]
+        return (None, *values) if "None" in words and None not in values else values
+    values = [value for word in words for value in BY_TYPE.get(word, ())]
+    if "None" in words:
+        values.insert(0, None)
+    return tuple(values) + _choices(part, field.name, "?" if "str" in words else -123.5)
+
+
+def _choices(part: type, name: str, wrong: Any) -> tuple[Any, ...]:
+    """The values that the error for a wrong one lists."""
+    needed = {
+        f.name: (BY_NAME.get(f.name) or BY_TYPE.get(str(f.type)) or (None,))[0]
+        for f in dataclasses.fields(part)
+        if f.default is dataclasses.MISSING
+    }
+    try:
+        part(**{**needed, name: wrong})
+    except ValueError as error:
+        listed = re.search(r"must be one of (.*)\. Got", str(error))
+        return ast.literal_eval(f"({listed[1]},)") if listed and f"'{name}'" in str(error) else ()
+    return ()
+
+
+def label(part: Any) -> str:
+    """The name of an example in a test's name, the same in every run."""
+    return part.__name__ if isinstance(part, type) else re.sub(r"<function (\w+) at \w+>", r"\1", str(part))
+
+
+def agree(loss: Loss, rule: Rule, budget: Budget | None = None) -> bool:
+    """Whether these parts go together."""
+    try:
+        Learner(Linear(), loss, rule, budget)
+    except ValueError:
+        return False
+    return True
+
+
+def size_of(scores: Any) -> float:
+    """The largest score, at least 1, to measure rounding by; -inf stands for a class not yet seen."""
+    return max(1.0, float(np.abs(scores, where=np.isfinite(scores), out=np.zeros(np.shape(scores))).max()))
+
+
+# ------------------------------------------------------------------------------------------------ streams and facts
+
+
+def stream(loss: Loss, rows: int, seed: int, features: int = 3, dtype: Any = np.float64) -> tuple[Any, Any]:
+    """Random rows, and targets that the loss takes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features)).astype(dtype)
+    smooth = np.sin(2 * X[:, 0].astype(np.float64)) + 0.3 * rng.normal(size=rows)
+    labels = np.digitize(smooth, [-0.6, 0.0, 0.6]) % (1 + np.arange(rows) // 4).clip(max=4)  # classes come one by one
+    return X, {
+        "binary": np.where(smooth > 0, 1.0, -1.0), "real": smooth, "none": None, "label": labels.astype(np.float64),
+    }[loss.target]  # fmt: skip
+
+
+def widened(scores: list[np.ndarray]) -> np.ndarray:
+    """Scores of several batches as one array; a class that a batch did not know has -inf."""
+    columns = max(np.shape(part)[-1] for part in scores) if np.ndim(scores[0]) == 2 else None
+    if columns is None:
+        return np.concatenate(scores)
+    pads = [((0, 0), (0, columns - part.shape[1])) for part in scores]
+    return np.concatenate([np.pad(part, pad, constant_values=-np.inf) for part, pad in zip(scores, pads, strict=True)])
+
+
+def cut(values: Any, part: slice) -> Any:
+    return None if values is None else values[part]
+
+
+def learn_split(learner: Learner, X: Any, y: Any, weights: Any = None, cuts: Any = ()) -> np.ndarray:
+    """The scores of a stream learned in batches that end at the cuts."""
+    ends = [0, *sorted(cuts), len(X)]
+    batches = [slice(a, b) for a, b in itertools.pairwise(ends) if a < b]
+    return widened([learner.learn(X[part], cut(y, part), cut(weights, part)) for part in batches])
+
+
+def learn_rows(learner: Learner, X: Any, y: Any, weights: Any = None) -> np.ndarray:
+    """The scores of a stream learned row by row, on the path for single rows."""
+    scores = [
+        learner.learn_one(X[t], None if y is None else float(y[t]), 1.0 if weights is None else float(weights[t]))
+        for t in range(len(X))
+    ]
+    return widened([part[None] for part in scores]) if np.ndim(scores[0]) else np.array(scores)
+
+
+def facts(learner: Learner) -> dict[str, Any]:
+    """What a learner has learned, as users see it."""
+    names = ["points", "coefs", "births", "offset", "steps", "updates", "mistakes", "norm"]
+    return {name: getattr(learner, name) for name in names + ["level"] * learner.loss.adapts}
+
+
+def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """Bit for bit."""
+    assert one.keys() == other.keys()
+    for name in one:
+        assert np.array_equal(np.asarray(one[name]), np.asarray(other[name])), name
+
+
+def assert_close(one: dict[str, Any], other: dict[str, Any], rtol: float = 1e-9) -> None:
+    """Up to rounding; counts exactly."""
+    assert one.keys() == other.keys()
+    for name in one:
+        a, b = np.asarray(one[name]), np.asarray(other[name])
+        assert a.shape == b.shape, name
+        if a.dtype.kind == "i":
+            assert np.array_equal(a, b), name
+        else:  # the root of a squared norm near 0 has half the digits
+            scale = max(1.0, float(np.abs(b).max(initial=0.0)))
+            np.testing.assert_allclose(a, b, rtol, (rtol**0.5 if name == "norm" else rtol) * scale, err_msg=name)

@@ -1,0 +1,194 @@
+"""The law of batches: one call == row by row == any split. And its sister: compiled == NumPy, for every part."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parts import (
+    agree,
+    assert_close,
+    assert_same,
+    classes,
+    cut,
+    examples,
+    facts,
+    label,
+    learn_rows,
+    learn_split,
+    size_of,
+    stream,
+)
+
+from gossamer import Learner
+from gossamer.budgets import Oldest, Smallest
+from gossamer.kernels import Custom, Gaussian, Linear, Polynomial
+from gossamer.losses import EpsilonInsensitive, Hinge, Squared
+from gossamer.rules import Gradient, Implicit
+
+KERNELS = [kernel.resolve(np.zeros((1, 3))) for kernel in examples("kernel")]
+NATIVE = [kernel for kernel in KERNELS if kernel.program() is not None]
+LOSSES, RULES, BUDGETS = (examples(kind) for kind in ("loss", "rule", "budget"))
+COUNTS = (1, 2, 11, 12, 13, 23, 24, 25, 47, 48, 49, 95, 96, 97, 200)
+
+
+def compare(make, X, y, weights, cuts, exact):
+    """Whole, split and row by row: the same scores and the same model."""
+    whole, split, rows = make(), make(), make()
+    scores, levels = whole.learn(X, y, weights, with_levels=True)
+    others = (split, learn_split(split, X, y, weights, cuts)), (rows, learn_rows(rows, X, y, weights))
+    for other, its_scores in others:
+        if exact:
+            assert whole.backend == "native"
+            assert np.array_equal(scores, its_scores)
+            assert_same(whole.state(), other.state())
+            assert_same(facts(whole), facts(other))
+        else:
+            scale = size_of(scores)
+            np.testing.assert_allclose(its_scores, scores, rtol=1e-9, atol=1e-9 * scale)
+            assert_close(facts(whole), facts(other))
+    assert np.isfinite(levels).all()
+    return whole, scores
+
+
+@pytest.mark.parametrize("rule", RULES, ids=label)
+@pytest.mark.parametrize("loss_class", classes("loss"), ids=label)
+def test_every_combination(loss_class, rule):
+    """Every loss x rule in every setting, kernels and budgets in turn: native in any split, and NumPy, agree."""
+    losses = [loss for loss in LOSSES if type(loss) is loss_class and agree(loss, rule)]
+    turn, budgets = itertools.cycle(NATIVE), itertools.cycle(b for b in BUDGETS if losses and agree(losses[0], rule, b))
+    for i, loss in enumerate(losses * 3):
+        kernel, budget = next(turn), next(budgets)
+        X, y = stream(loss, 40, seed=i)
+        X[7] = 0.0  # k(x, x) = 0 for a linear kernel
+        whole, scores = compare(lambda: Learner(kernel, loss, rule, budget), X, y, None, (1, 14, 15, 29), exact=True)  # noqa: B023
+        slow = Learner(kernel, loss, rule, budget, backend="numpy")
+        slow_scores = slow.learn(X, y)
+        scale = size_of(scores)
+        np.testing.assert_allclose(slow_scores, scores, rtol=1e-9, atol=1e-9 * scale, err_msg=str(slow))
+        assert_close(facts(slow), facts(whole))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=label)
+def test_every_kernel(kernel):
+    """Every kernel in every setting, with one setting of each loss, rule and budget."""
+    others = itertools.product(*(examples(kind, one_each=True) for kind in ("loss", "rule", "budget")))
+    for i, (loss, rule, budget) in enumerate(others):
+        if not agree(loss, rule, budget):
+            continue
+        X, y = stream(loss, 37, seed=100 + i)
+        exact = kernel.program() is not None
+        compare(lambda: Learner(kernel, loss, rule, budget), X, y, None, (5, 18), exact)  # noqa: B023
+        slow = Learner(kernel, loss, rule, budget, backend="numpy")
+        fast = Learner(kernel, loss, rule, budget)
+        np.testing.assert_allclose(slow.learn(X, y), fast.learn(X, y), rtol=1e-9, atol=1e-8)
+        assert (slow.backend, fast.backend) == ("numpy", "native" if exact else "native loop, numpy kernel")
+        assert_close(facts(slow), facts(fast), rtol=1e-8)
+
+
+@st.composite
+def learners(draw, kernels):
+    """Parts that go together, with parameters of the learner itself."""
+    loss = draw(st.sampled_from(LOSSES))
+    rule = draw(st.sampled_from([rule for rule in RULES if agree(loss, rule)]))
+    size = draw(st.integers(1, 40))
+    budgets = [*BUDGETS, Smallest(size), Smallest(size, by="coefficient"), Oldest(size)]
+    budget = draw(st.sampled_from([budget for budget in budgets if agree(loss, rule, budget)]))
+    average, track_norm = draw(st.sampled_from([False, True, "sparse"])), budget.limit is not None and draw(st.booleans())
+    kernel = draw(st.sampled_from(kernels))
+    return loss, lambda **more: Learner(kernel, loss, rule, budget, average=average, track_norm=track_norm, **more)
+
+
+@st.composite
+def streams(draw, loss, dtype=None, repeats=True):
+    """Rows, targets, weights and cuts; rows may repeat and be zero."""
+    rows = draw(st.one_of(st.sampled_from(COUNTS[:-1]), st.integers(1, 130)))
+    features = draw(st.sampled_from([1, 2, 3, 4, 5, 7, 16, 17, 130]))
+    seed = draw(st.integers(0, 2**32 - 1))
+    X, y = stream(loss, rows, seed, features, dtype or draw(st.sampled_from([np.float32, np.float64])))
+    rng = np.random.default_rng(seed)
+    if repeats and draw(st.booleans()):
+        X = X[rng.integers(0, max(1, rows // 2), rows)]
+        X[rng.random(rows) < 0.1] = 0
+    X /= np.sqrt(features).astype(X.dtype)
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], rows) if draw(st.booleans()) else None
+    return X, y, weights, draw(st.lists(st.integers(0, rows), max_size=6))
+
+
+@settings(max_examples=600)
+@given(st.data())
+def test_native_law(data):
+    """Bit for bit, for any parts, stream, split, width and float type."""
+    loss, make = data.draw(learners(NATIVE))
+    X, y, weights, cuts = data.draw(streams(loss))
+    whole, _ = compare(make, X, y, weights, cuts, exact=True)
+    again = make()
+    learn_split(again, X, y, weights, cuts)
+    assert np.array_equal(whole.score(X), again.score(X))
+    assert np.array_equal(whole.score(X), np.array([whole.score_one(x) for x in X]))
+
+
+@settings(max_examples=100)
+@given(st.data())
+@pytest.mark.parametrize("backend", ["auto", "numpy"])
+def test_python_law(backend, data):
+    """To 1e-9 relative, for kernels or loops in Python."""
+    kernels = [kernel for kernel in KERNELS if isinstance(kernel, Custom)] if backend == "auto" else KERNELS
+    loss, make = data.draw(learners(kernels))
+    X, y, weights, cuts = data.draw(streams(loss, np.float64, repeats=False))
+    compare(lambda: make(backend=backend), X, y, weights, cuts, exact=False)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", COUNTS)
+def test_row_counts(rows, dtype):
+    """Batches of any number of rows, before and after any other."""
+    X, y = stream(Hinge(), 2 * rows + 60, seed=rows, features=5, dtype=dtype)
+    for kernel in (Gaussian(0.5), Polynomial(3), 0.5 * Gaussian(2.0) + Linear()):
+        for budget in (Smallest(20), Oldest(age=30), None):
+            one, other = (Learner(kernel, Hinge(), Implicit(C=2.0, reg=0.01), budget) for _ in range(2))
+            scores = learn_split(one, X, y, cuts=(60, 60 + rows))
+            assert np.array_equal(scores, learn_rows(other, X, y))
+            assert_same(one.state(), other.state())
+            assert np.array_equal(one.score(X[:rows]), one.score(X)[:rows])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_long_stream(dtype):
+    """Thousands of rows, blocks of every size the learner chooses, a budget of several strips."""
+    X, y = stream(Squared(), 3000, seed=5, features=4, dtype=dtype)
+    for loss, rule in ((Squared(), Implicit(C=0.3)), (EpsilonInsensitive(0.3), Gradient(0.3, 0.001))):
+        for budget in (Smallest(300), None):
+            one, other, third = (Learner(Gaussian(0.5), loss, rule, budget) for _ in range(3))
+            scores = one.learn(X, y)
+            assert np.array_equal(scores, learn_rows(other, X, y))
+            assert np.array_equal(scores, learn_split(third, X, y, cuts=range(0, 3000, 77)))
+            assert_same(one.state(), other.state())
+            assert_same(one.state(), third.state())
+
+
+def test_score_is_what_learning_emits():
+    """score before a row is learned is the score that learning it returns, for every part."""
+    for i, (loss, budget, rule) in enumerate(itertools.product(LOSSES, BUDGETS, examples("rule", one_each=True))):
+        if not agree(loss, rule, budget):
+            continue
+        X, y = stream(loss, 30, seed=i)
+        learner = Learner(NATIVE[i % len(NATIVE)], loss, rule, budget)
+        learner.learn(X[:20], cut(y, slice(0, 20)))
+        for t in range(20, 30):
+            before, again = learner.score_one(X[t]), learner.score(X[t : t + 1])[0]
+            emitted = learner.learn_one(X[t], None if y is None else y[t])
+            assert np.array_equal(before, again)
+            assert np.array_equal(np.atleast_1d(before), np.atleast_1d(emitted)[: np.size(before)])
+
+
+def test_scale_is_settled_by_the_first_batch():
+    """gamma="scale" is one number from the first batch on; later splits change nothing."""
+    X, y = stream(Hinge(), 90, seed=3)
+    make = lambda: Learner(Gaussian("scale"), Hinge(), Implicit())  # noqa: E731
+    one, other, fixed = make(), make(), Learner(Gaussian(1 / (3 * X[:30].var())), Hinge(), Implicit())
+    scores = learn_split(one, X, y, cuts=(30,))
+    assert np.array_equal(scores, learn_split(other, X, y, cuts=(30, 31, 60, 61)))
+    assert np.array_equal(scores, fixed.learn(X, y))
+    assert one.kernel == fixed.kernel

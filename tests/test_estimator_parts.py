@@ -1,0 +1,232 @@
+"""What the estimators are made of: the parts their docstrings name, probabilities, alarms, and no idle parameter."""
+
+import inspect
+import itertools
+import math
+
+import gossamer
+import numpy as np
+import pytest
+from gossamer import Learner, taxonomy
+from gossamer.budgets import Oldest, Smallest
+from gossamer.kernels import Gaussian, Polynomial
+from gossamer.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Multiclass,
+    Novelty,
+    Pinball,
+    Softmax,
+    Squared,
+    SquaredHinge,
+)
+from gossamer.rules import ALMA, ROMMA, SVMD, Adatron, Gradient, Implicit, PassiveAggressive, Perceptron, Projection
+
+from test_estimators import CLASSIFIERS, DETECTORS, FOUND, MANY, REGRESSORS, data, made, name_of
+
+COST = np.array([[0.0, 2.0, 0.5], [1.0, 0.0, 1.5], [0.3, 0.7, 0.0]])
+FALLING = "inverse_sqrt"
+LOSSES = ("hinge", "squared_hinge", "logistic")
+
+#: Parameters of an estimator, and the loss, rule and budget that its docstring says they mean.
+TWO = {
+    "NORMAClassifier": [
+        ({}, Hinge(), Gradient(0.5, 0.01), Oldest(256)),
+        ({"rate": 0.3, "reg": 0.2, "margin": 0.4, "budget": 7}, Hinge(0.4), Gradient(0.3, 0.2), Oldest(7)),
+        ({"loss": "logistic", "schedule": FALLING, "budget": None}, Logistic(), Gradient(0.5, 0.01, FALLING), None),
+        ({"nu": 0.2, "fit_intercept": True}, Hinge(nu=0.2), Gradient(0.5, 0.01, fit_intercept=True), Oldest(256)),
+        ({"loss": "squared_hinge", "margin": 2.0, "rate": 0.1}, SquaredHinge(2.0), Gradient(0.1, 0.01), Oldest(256)),
+    ],
+    "NORMARegressor": [
+        ({}, Squared(), Gradient(0.5, 0.01), Oldest(256)),
+        ({"loss": "epsilon_insensitive", "epsilon": 0.3}, EpsilonInsensitive(0.3), Gradient(0.5, 0.01), Oldest(256)),
+        ({"loss": "huber", "delta": 0.3, "nu": 0.2}, Huber(0.3, nu=0.2), Gradient(0.5, 0.01), Oldest(256)),
+        ({"loss": "pinball", "quantile": 0.8, "rate": 0.1}, Pinball(0.8), Gradient(0.1, 0.01), Oldest(256)),
+    ],
+    "NORMADetector": [({"nu": 0.2, "budget": 9}, Novelty(0.0, nu=0.2), Gradient(0.1, 0.01), Oldest(9))],
+    "SILKClassifier": [
+        ({}, Hinge(), Implicit(1.0, 1.0, 1e-4), Smallest(256)),
+        ({"C": 0.3, "rate": 0.5, "reg": 0.1, "budget": 9}, Hinge(), Implicit(0.3, 0.5, 0.1), Smallest(9)),
+        ({"loss": "logistic", "fit_intercept": True, "budget": Oldest(9)}, Logistic(),
+         Implicit(1.0, 1.0, 1e-4, fit_intercept=True), Oldest(9)),
+    ],
+    "SILKRegressor": [
+        ({"C": 3.0, "budget": 9}, Squared(), Implicit(3.0, 1.0, 1e-4), Smallest(9)),
+        ({"loss": "epsilon_insensitive", "nu": 0.3}, EpsilonInsensitive(nu=0.3), Implicit(1.0, 1.0, 1e-4),
+         Smallest(256)),
+    ],
+    "SILKDetector": [
+        ({"nu": 0.2, "budget": 9}, Novelty(0.0, nu=0.2), Implicit(0.1, 1.0, 1e-3), Smallest(9)),
+        ({}, Novelty(0.0, nu=0.05), Implicit(0.1, 1.0, 1e-3), Smallest(256)),
+        ({"margin": 1.0}, Novelty(1.0), Implicit(0.1, 1.0, 1e-3), Smallest(256)),
+    ],
+    "SVMDClassifier": [
+        ({"meta": 0.3, "memory": 0.8, "budget": 9}, Hinge(), SVMD(0.5, 0.01, 0.3, 0.8), Oldest(9)),
+        ({"C": 0.6, "loss": "logistic"}, Logistic(), SVMD(0.5, 0.01, C=0.6), Oldest(256)),
+    ],
+    "SVMDRegressor": [({"loss": "huber", "delta": 0.3}, Huber(0.3), SVMD(0.1, 0.01, 0.01), Oldest(256))],
+    "SVMDDetector": [({"nu": 0.2, "budget": 9}, Novelty(0.0, nu=0.2), SVMD(0.1, 0.01, 0.01), Oldest(9))],
+    "KernelPerceptron": [({"budget": 9}, Hinge(0.0), Perceptron(), Oldest(9))],
+    "ProjectionClassifier": [({"radius": 0.8, "budget": 9}, Hinge(), Projection(0.8), Oldest(9))],
+    "ProjectionRegressor": [({"epsilon": 0.3}, EpsilonInsensitive(0.3), Projection(), Oldest(256))],
+    "PAClassifier": [
+        ({"C": 0.3}, Hinge(), PassiveAggressive(0.3), Oldest(256)),
+        ({"C": 0.3, "variant": "PA"}, Hinge(), PassiveAggressive(math.inf, "PA"), Oldest(256)),
+    ],
+    "PARegressor": [({"variant": "PA-II"}, EpsilonInsensitive(0.1), PassiveAggressive(1.0, "PA-II"), Oldest(256))],
+    "ALMAClassifier": [({"alpha": 0.5, "B": 2.0, "C": 1.0}, Hinge(), ALMA(0.5, 2.0, 1.0), Oldest(256))],
+    "ROMMAClassifier": [({"aggressive": True}, Hinge(), ROMMA(True), Oldest(256))],
+    "AdatronClassifier": [({"rate": 0.4, "C": 0.7}, Hinge(), Adatron(0.4, 0.7), None)],
+}  # fmt: skip
+TREE = taxonomy({"letters": ["c", "aa"], "b": None})
+ORDER = np.ix_([1, 2, 0], [1, 2, 0])  # the labels of the tree, sorted
+THREE = {
+    "NORMAClassifier": [({"cost": COST}, Multiclass(COST), Gradient(0.5, 0.01), Oldest(256))],
+    "SILKClassifier": [
+        ({"margin": 0.5}, Multiclass(classes=3, margin=0.5), Implicit(1.0, 1.0, 1e-4), Smallest(256)),
+        ({"cost": COST, "multiclass": "runner_up"}, Multiclass(COST, step="runner_up"), Implicit(1.0, 1.0, 1e-4), None),
+        ({"loss": "logistic"}, Softmax(3), Implicit(1.0, 1.0, 1e-4), Smallest(256)),
+        ({"cost": TREE}, Multiclass(np.array(TREE.cost)[ORDER], np.array(TREE.label_kernel)[ORDER]),
+         Implicit(1.0, 1.0, 1e-4), Smallest(256)),
+    ],
+    "SVMDClassifier": [({"C": 0.5}, Multiclass(classes=3), SVMD(0.5, 0.01, C=0.5), Oldest(256))],
+    "KernelPerceptron": [({}, Multiclass(classes=3, margin=0.0), Perceptron(), Oldest(256))],
+}  # fmt: skip
+
+
+def test_every_estimator_is_in_the_tables():
+    """A new estimator says here what it is made of."""
+    assert {part.__name__ for part in FOUND} == set(TWO)
+    assert {part.__name__ for part in MANY} == set(THREE)
+
+
+@pytest.mark.parametrize("part", FOUND, ids=name_of)
+def test_equals_its_parts(part):
+    """An estimator's scores are those of the Learner with the parts its docstring names."""
+    X, y = data(part, names=[-1, 1])
+    for kernel, (parameters, *parts) in itertools.product((Gaussian(0.5), Polynomial(2, 0.3)), TWO[part.__name__]):
+        model, learner = part(kernel, **parameters), Learner(kernel, *parts)
+        if part in CLASSIFIERS:
+            model.partial_fit(X[:1], y[:1], classes=[-1, 1])
+            learner.learn(X[:1], y[:1])
+        scores, levels = learner.learn(X, y, with_levels=True)
+        assert np.array_equal(model.predict_learn(X, y), scores - levels if part in DETECTORS else scores)
+        assert np.array_equal(model.dual_coef_[0], learner.coefs)
+        assert np.array_equal(model.support_vectors_, learner.points)
+        assert (model.norm_, model.intercept_, model.n_updates_) == (learner.norm, learner.offset, learner.updates)
+
+
+@pytest.mark.parametrize("part", MANY, ids=name_of)
+def test_equals_its_parts_with_three_classes(part):
+    """Costs are in the order of the sorted classes, or in that of the taxonomy's labels."""
+    X, y = data(part, 3)
+    for parameters, *parts in THREE[part.__name__]:
+        model, learner = part(Gaussian(0.5), **parameters).fit(X, y), Learner(Gaussian(0.5), *parts)
+        learner.learn(X, np.searchsorted(["aa", "b", "c"], y))
+        assert np.array_equal(model.decision_function(X), learner.score(X))
+
+
+# ---------------------------------------------------------------------------------------------------------- outputs
+
+
+@pytest.mark.parametrize("part", CLASSIFIERS, ids=name_of)
+def test_probabilities(part):
+    """With the logistic loss, probabilities of one, two and three classes sum to 1 and agree with predict."""
+    model = made(part)
+    if "loss" not in inspect.signature(part).parameters:
+        assert not hasattr(model, "predict_proba")
+        return
+    assert not hasattr(made(part, loss="hinge"), "predict_proba")
+    for classes in (1, 2, 3):
+        X, y = data(part, max(classes, 2))
+        y = np.full(len(X), "b") if classes == 1 else y
+        model = made(part, loss="logistic").fit(X, y)
+        shares = model.predict_proba(X)
+        assert shares.shape == (len(X), classes)
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-14)
+        assert (shares >= 0).all()
+        assert np.array_equal(model.classes_[shares.argmax(axis=1)], model.predict(X))
+
+
+@pytest.mark.parametrize("part", DETECTORS, ids=name_of)
+def test_alarms(part):
+    """decision_function = score_samples - offset_; predict is 1 or -1 by its sign; predict_learn has the old offset."""
+    X, _ = data(part)
+    model = made(part, nu=0.3).fit(X)
+    assert np.array_equal(model.decision_function(X), model.score_samples(X) - model.offset_)
+    assert np.array_equal(model.predict(X), np.where(model.decision_function(X) < 0, -1, 1))
+    assert set(model.predict(X).tolist()) == {1, -1}
+    now = model.decision_function(X[:1])[0]
+    assert math.isclose(model.predict_learn(X[:1])[0], now, rel_tol=1e-12, abs_tol=1e-15)
+    assert np.array_equal(made(part, nu=0.3).fit_predict(X), made(part, nu=0.3).fit(X).predict(X))
+
+
+def test_margin_and_nu_exclude_each_other():
+    """SILKDetector takes one of them."""
+    with pytest.raises(ValueError, match="The 'nu' parameter of SILKDetector must be None where margin is given"):
+        gossamer.SILKDetector(margin=1.0, nu=0.1).fit(np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize(("part", "loss"), [
+    (gossamer.NORMAClassifier, "logistic"), (gossamer.NORMAClassifier, "squared_hinge"),
+    (gossamer.NORMARegressor, "squared"), (gossamer.SILKRegressor, "pinball"), (gossamer.SVMDRegressor, "squared"),
+], ids=str)  # fmt: skip
+def test_nu_needs_a_level(part, loss):
+    """nu is refused by a loss that has nothing to adapt."""
+    X, y = data(part)
+    with pytest.raises(ValueError, match=f"The 'nu' parameter of {part.__name__} must be None for the loss '{loss}'"):
+        part(Gaussian(0.5), loss=loss, nu=0.2).fit(X, y)
+
+
+# ------------------------------------------------------------------------------------------------------- parameters
+
+#: Two values of each parameter, at least one of which shows.
+VALUES = {
+    "kernel": (Gaussian(0.5), Polynomial(2, 0.3)), "rate": (0.3, 0.1), "reg": (0.1, 0.01), "margin": (1.0, 0.4),
+    "nu": (0.1, 0.4), "schedule": ("constant", FALLING), "fit_intercept": (False, True), "budget": (4, 2),
+    "average": (False, True, "sparse"), "n_passes": (1, 2), "cost": (None, COST), "multiclass": ("exact", "runner_up"),
+    "C": (1.0, 0.2), "epsilon": (0.1, 0.4), "delta": (1.0, 0.1), "quantile": (0.5, 0.9), "meta": (0.01, 0.5),
+    "memory": (0.95, 0.2), "radius": (None, 0.5), "variant": ("PA-I", "PA", "PA-II"), "alpha": (0.9, 0.4),
+    "B": (None, 0.1), "aggressive": (False, True),
+}  # fmt: skip
+
+
+def losses(part):
+    return ("squared", "epsilon_insensitive", "huber", "pinball") if part in REGRESSORS else LOSSES
+
+
+def behaviour(part, parameters, classes):
+    """What a model says after fit, or None where the parameters do not go together."""
+    X, y = data(part, classes, seed=3)
+    try:
+        model = part(**{"kernel": Gaussian(0.5), **parameters}).fit(X, y)
+    except ValueError:
+        return None
+    said = model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+    return said.tolist()
+
+
+def differ(part, name, one, other):
+    """Whether two values of a parameter say different things, with some loss, budget and number of classes."""
+    taken = inspect.signature(part).parameters
+    base = {"delta": 0.3} if "delta" in taken else {"nu": 0.4} if part in DETECTORS and name != "margin" else {}
+    tried = [{}] if "loss" not in taken or name == "loss" else [{"loss": loss} for loss in losses(part)]
+    for loss, classes, budget in itertools.product(tried, (2, 3) if part in MANY else (2,), (4, 20)):
+        rest = {"budget": budget, **base, **loss}
+        found = [behaviour(part, {**rest, name: value}, classes) for value in (one, other)]
+        if None not in found and found[0] != found[1]:
+            return True
+    return False
+
+
+PARAMETERS = [(part, name) for part in FOUND for name in inspect.signature(part).parameters]
+
+
+@pytest.mark.parametrize(("part", "name"), PARAMETERS, ids=lambda case: getattr(case, "__name__", case))
+def test_every_parameter_changes_something(part, name):
+    """Every two values of every parameter make a difference, and every parameter is documented."""
+    for one, other in itertools.combinations(losses(part) if name == "loss" else VALUES[name], 2):
+        assert differ(part, name, one, other), f"{part.__name__}({name}={one!r}) is as with {other!r}"
+    assert name in part.__doc__

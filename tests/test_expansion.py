@@ -1,0 +1,215 @@
+"""Laws of the expansion: lazy scaling, the tracked norm, the averaged hypothesis, sample weights."""
+
+import math
+
+import numpy as np
+import pytest
+from parts import agree, assert_close, cut, examples, facts, label, stream
+
+from gossamer import Learner
+from gossamer.budgets import Oldest, Smallest
+from gossamer.kernels import Custom, Gaussian, Laplace, Polynomial
+from gossamer.losses import EpsilonInsensitive, Hinge, Squared
+from gossamer.rules import Example, Gradient, Implicit
+
+LOSSES = examples("loss")
+BACKENDS = pytest.mark.parametrize("backend", ["auto", "numpy"])
+
+
+class Eager:
+    """The algorithm as on paper: all coefficients multiplied in every round, an explicit Gram matrix, no budget."""
+
+    def __init__(self, kernel, loss, rule, X, y, weights=None):
+        n = len(X)
+        gram, diag, rates = kernel(X, X), kernel.diag(X), rule.rates(1, n)
+        self.coefs, self.offset, self.level = np.zeros(n), 0.0, loss.level
+        self.scores, self.history, self.offsets = np.zeros(n), [], []
+        for t in range(n):
+            self.history.append(self.coefs.copy())
+            self.offsets.append(self.offset)
+            value = float(gram[t] @ self.coefs)
+            self.scores[t] = value + self.offset
+            target, weight = 0.0 if y is None else y[t], 1.0 if weights is None else weights[t]
+            step = rule.step(loss.at(self.level), Example(value, self.offset, target, diag[t], rates[t], weight))
+            self.coefs *= step.keep
+            self.coefs[t] = step.coefficient
+            self.offset, self.level = step.offset, step.level
+        self.norm = math.sqrt(max(0.0, self.coefs @ gram @ self.coefs))
+
+    def mean_score(self, kernel, X, Z):
+        return kernel(Z, X) @ np.mean(self.history, axis=0) + np.mean(self.offsets)
+
+
+@BACKENDS
+@pytest.mark.parametrize("rule", examples("rule"), ids=label)
+def test_lazy_is_eager(rule, backend):
+    """Lazily scaled coefficients give the scores, coefficients, offset, level and norm of the eager algorithm."""
+    for loss in LOSSES:
+        if not agree(loss, rule):
+            continue
+        X, y = stream(loss, 60, seed=1)
+        learner = Learner(Gaussian(0.5), loss, rule, backend=backend)
+        scores, eager = learner.learn(X, y), Eager(Gaussian(0.5), loss, rule, X, y)
+        np.testing.assert_allclose(scores, eager.scores, rtol=1e-9, atol=1e-9)
+        coefs = np.zeros(60)
+        coefs[learner.births - 1] = learner.coefs
+        np.testing.assert_allclose(coefs, eager.coefs, rtol=1e-9, atol=1e-12)
+        assert learner.offset == pytest.approx(eager.offset, rel=1e-9, abs=1e-12)
+        assert learner.norm == pytest.approx(eager.norm, rel=1e-7, abs=1e-7)
+        if loss.adapts:
+            assert learner.level == pytest.approx(eager.level, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rule", [Gradient(0.5, 1.0), Gradient(0.1, 0.01), Implicit(C=1.0, reg=1.0)], ids=label)
+def test_a_million_steps(rule, dtype):
+    """After a million steps of strong decay the model is that of its last steps, computed eagerly."""
+    X, y = stream(Squared(), 1_000_000, seed=2, features=1, dtype=dtype)
+    keep = 1 - rule.rate * rule.reg if isinstance(rule, Gradient) else 1 / (1 + rule.rate * rule.reg)
+    tail = math.ceil(math.log(1e-14) / math.log(keep))
+    size = 64 if keep < 0.9 else 256
+    learner = Learner(Gaussian(1.0), Squared(), rule, Oldest(size))
+    scores = learner.learn(X, y)
+    assert np.isfinite(scores).all()
+    assert learner.steps == 1_000_000
+    gram = Gaussian(1.0)(X[-2 * size :].astype(float), X[-2 * size :].astype(float))
+    coefs = np.zeros(2 * size)
+    coefs[learner.births - 1_000_000 + 2 * size - 1] = learner.coefs
+    for t in range(2 * size - min(tail, size // 2), 2 * size):  # each coefficient from the score it was made from
+        step = rule.step(Squared(), Example(scores[t - 2 * size], 0.0, float(y[t - 2 * size]), 1.0, rule.rate))
+        assert coefs[t] == pytest.approx(step.coefficient * keep ** (2 * size - 1 - t), rel=1e-9)
+        assert step.keep == pytest.approx(keep)
+    rtol = 1e-5 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(learner.score(X[-5:]), gram[-5:] @ coefs, rtol, rtol)
+
+
+def test_a_million_decays_in_closed_form():
+    """A term's coefficient after n rounds without another update is c * keep^n, folded back on the way."""
+    X, y = np.zeros((1_000_000, 1)), np.zeros(1_000_000)
+    y[0] = 1.0
+    learner = Learner(Gaussian(1.0), EpsilonInsensitive(0.5), Gradient(1e-3, 0.5), average=True)
+    scores = learner.learn(X, y)
+    assert learner.updates == 1
+    expected = 1e-3 * (1 - 5e-4) ** np.arange(999_999)
+    np.testing.assert_allclose(scores[1:], expected, rtol=1e-8, atol=1e-300)
+    assert learner.score(X[:1], average=True)[0] == pytest.approx(expected.sum() / 1e6, rel=1e-9)
+
+
+@BACKENDS
+@pytest.mark.parametrize("budget", examples("budget"), ids=label)
+def test_tracked_norm(budget, backend):
+    """The norm kept through every step and removal equals the recomputed one."""
+    for i, (loss, rule) in enumerate([(loss, rule) for loss in LOSSES for rule in examples("rule", one_each=True)]):
+        if not agree(loss, rule):
+            continue
+        X, y = stream(loss, 70, seed=i)
+        X[20:25] = X[10:15]
+        kernel = Polynomial(2) if i % 2 else Laplace(0.5)
+        learner = Learner(kernel, loss, rule, budget, track_norm=True, backend=backend)
+        plain = Learner(kernel, loss, rule, budget, backend=backend)
+        for part in (slice(0, 30), slice(30, 31), slice(31, 70)):
+            learner.learn(X[part], cut(y, part))
+            plain.learn(X[part], cut(y, part))
+            coefs, points = learner.coefs, learner.points
+            norm2 = coefs @ kernel(points, points) @ coefs
+            slack = 1e-9 * (1 + float(np.abs(coefs) @ np.abs(kernel(points, points)) @ np.abs(coefs)))
+            assert learner.norm**2 == pytest.approx(norm2, rel=1e-9, abs=slack)
+            assert plain.norm**2 == pytest.approx(norm2, rel=1e-9, abs=slack)
+
+
+def test_tracked_norm_over_many_updates():
+    """Rounding does not add up, through the refresh of the norm after 10,000 updates."""
+    X, y = stream(Squared(), 25_000, seed=3)
+    learner = Learner(Gaussian(0.5), Squared(), Gradient(0.3, 1e-3), Smallest(50), track_norm=True)
+    learner.learn(X, y)
+    assert learner.updates > 20_000
+    coefs, gram = learner.coefs, Gaussian(0.5)(learner.points, learner.points)
+    assert learner.norm == pytest.approx(math.sqrt(coefs @ gram @ coefs), rel=1e-9)
+
+
+@BACKENDS
+@pytest.mark.parametrize("rule", examples("rule"), ids=label)
+def test_average(rule, backend):
+    """average=True scores the explicit mean of all hypotheses f_1 ... f_t, also of the offset."""
+    for loss in LOSSES:
+        if not agree(loss, rule):
+            continue
+        X, y = stream(loss, 45, seed=4)
+        learner = Learner(Gaussian(0.5), loss, rule, average=True, backend=backend)
+        learner.learn(X, y)
+        eager = Eager(Gaussian(0.5), loss, rule, X, y)
+        np.testing.assert_allclose(
+            learner.score(X[:9], average=True), eager.mean_score(Gaussian(0.5), X, X[:9]), rtol=1e-8, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.5), Custom(lambda A, B: Gaussian(0.5)(A, B))], ids=["native", "python"])
+@pytest.mark.parametrize("budget", examples("budget"), ids=label)
+def test_average_with_a_budget(budget, kernel):
+    """The mean counts what the budget dropped; "sparse" leaves out exactly that."""
+    X, y = stream(Hinge(), 60, seed=5)
+    Z, rule = stream(Hinge(), 7, seed=6)[0], Gradient(0.5, 0.3, fit_intercept=True)
+    plain, full, sparse = (Learner(kernel, Hinge(), rule, budget, average=a) for a in (False, True, "sparse"))
+    total, sums, offsets = np.zeros(7), {}, 0.0
+    for t in range(60):
+        seen = plain.births >= t + 1 - (getattr(budget, "age", None) or math.inf)  # what takes part in this round
+        total += kernel(Z, plain.points[seen]) @ plain.coefs[seen] + plain.offset if t else 0.0
+        offsets += plain.offset
+        for birth, coef in zip(plain.births[seen].tolist(), plain.coefs[seen], strict=True):
+            sums[birth] = sums.get(birth, 0.0) + coef
+        for learner in (plain, full, sparse):
+            learner.learn(X[t : t + 1], y[t : t + 1])
+    np.testing.assert_allclose(full.score(Z, average=True), total / 60, rtol=1e-9, atol=1e-12)
+    kept = [sums.get(birth, 0.0) for birth in sparse.births.tolist()]
+    expected = (kernel(Z, sparse.points) @ kept + offsets) / 60
+    np.testing.assert_allclose(sparse.score(Z, average=True), expected, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(full.score(Z), plain.score(Z))
+
+
+def test_average_must_be_asked_for():
+    """The mean cannot be scored by a learner that did not keep it."""
+    learner = Learner(Gaussian(0.5), Hinge(), Implicit())
+    learner.learn(np.zeros((1, 1)), [1.0])
+    with pytest.raises(ValueError, match="The 'average' parameter of Learner must be True or 'sparse'"):
+        learner.score(np.zeros((1, 1)), average=True)
+
+
+@BACKENDS
+@pytest.mark.parametrize("rule", examples("rule"), ids=label)
+def test_weight_zero_is_decay(rule, backend):
+    """An example of weight 0 is scored, f decays, and nothing else moves."""
+    for loss in LOSSES:
+        if not agree(loss, rule):
+            continue
+        X, y = stream(loss, 12, seed=7)
+        learner = Learner(Gaussian(0.5), loss, rule, backend=backend)
+        learner.learn(X[:10], cut(y, slice(0, 10)))
+        before, coefs, expected = facts(learner), learner.coefs, learner.score(X[10:11])
+        assert learner.learn(X[10:11], cut(y, slice(10, 11)), [0.0]) == pytest.approx(expected, rel=1e-12)
+        after = facts(learner)
+        shrink = rule.rates(11, 1)[0] * rule.reg
+        keep = 1 - shrink if isinstance(rule, Gradient) else 1 / (1 + shrink)
+        np.testing.assert_allclose(after.pop("coefs"), keep * coefs, rtol=1e-12)
+        for name in ("coefs", "norm", "steps", "mistakes"):
+            before.pop(name), after.pop(name, None)
+        assert_close(after, before, rtol=1e-15)
+
+
+@BACKENDS
+@pytest.mark.parametrize("rule", examples("rule"), ids=label)
+def test_weight_is_a_factor_of_the_loss(rule, backend):
+    """Weight w learns as w times the loss: against the eager algorithm, and for Implicit as C times w."""
+    rng = np.random.default_rng(8)
+    weights = rng.choice([0.3, 1.0, 2.5], 40)
+    for loss in LOSSES:
+        if not agree(loss, rule):
+            continue
+        X, y = stream(loss, 40, seed=9)
+        learner = Learner(Gaussian(0.5), loss, rule, backend=backend)
+        eager = Eager(Gaussian(0.5), loss, rule, X, y, weights)
+        np.testing.assert_allclose(learner.learn(X, y, weights), eager.scores, rtol=1e-9, atol=1e-9)
+        if isinstance(rule, Implicit):
+            one = Learner(Gaussian(0.5), loss, rule, backend=backend)
+            other = Learner(Gaussian(0.5), loss, Implicit(**{**vars(rule), "C": 2.5 * rule.C}), backend=backend)
+            scores = one.learn(X, y, np.full(40, 2.5))
+            np.testing.assert_allclose(scores, other.learn(X, y), rtol=1e-9, atol=1e-9)

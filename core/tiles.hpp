@@ -73,7 +73,7 @@ template <class T> struct Tiles {
 };
 
 // The sixteen partial sums, stride apart, folded in the one order used everywhere.
-inline double fold(const double* sums, std::ptrdiff_t stride) {
+static inline double fold(const double* sums, std::ptrdiff_t stride) {
     double r[partial_sums];
     for (int q = 0; q < partial_sums; ++q) r[q] = sums[q * stride];
     for (int half = partial_sums / 2; half > 0; half /= 2)

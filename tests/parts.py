@@ -23,7 +23,7 @@ from gossamer import Learner
 from gossamer.budgets import Budget
 from gossamer.kernels import Gaussian, Kernel, Linear
 from gossamer.losses import Loss
-from gossamer.rules import Rule
+from gossamer.rules import SVMD, Implicit, Rule
 
 KINDS = {"kernel": Kernel, "loss": Loss, "rule": Rule, "budget": Budget}
 
@@ -43,7 +43,7 @@ def user_schedule(t):
     return (1 + t / 10) ** -0.75
 
 
-#: Values to try for a field, by its name, and else by a word in its type.
+#: Values to try for a field, by its part and name or by its name alone, and else by a word in its type.
 BY_NAME = {
     "function": (user_kernel,),
     "diagonal": (None, user_diagonal),
@@ -54,6 +54,10 @@ BY_NAME = {
     "cost": (None, ((0.0, 1.0, 2.0, 2.0), (1.0, 0.0, 2.0, 2.0), (2.0, 2.0, 0.0, 0.5), (2.0, 2.0, 0.5, 0.0))),
     "label_kernel": (None, ((2.0, 1.0, 0.0, 0.0), (1.0, 2.0, 0.0, 0.0), (0.0, 0.0, 1.5, 1.0), (0.0, 0.0, 1.0, 1.5))),
     "classes": (None, 4),
+    "ALMA.C": (0.7, 1.5),
+    "Sublinear.rate": (0.9, 0.6),  # terms are dropped from round 12, 27, 68, 141 on
+    "Sublinear.reg": (1.0, 0.6),
+    "Sublinear.exponent": (0.35, 0.4),
 }
 BY_TYPE = {
     "Kernel": (Gaussian(0.4), Linear()),
@@ -120,13 +124,13 @@ def _works(part: type, setting: dict[str, Any]) -> bool:
 
 def _candidates(part: type, field: dataclasses.Field[Any]) -> tuple[Any, ...]:
     words = re.findall(r"\w+", str(field.type))
-    if field.name in BY_NAME:
-        values = BY_NAME[field.name]
+    values = BY_NAME.get(f"{part.__name__}.{field.name}") or BY_NAME.get(field.name)
+    if values is not None:
         return (None, *values) if "None" in words and None not in values else values
-    values = [value for word in words for value in BY_TYPE.get(word, ())]
+    typed = [value for word in words for value in BY_TYPE.get(word, ())]
     if "None" in words:
-        values.insert(0, None)
-    return tuple(values) + _choices(part, field.name, "?" if "str" in words else -123.5)
+        typed.insert(0, None)
+    return (*typed, *_choices(part, field.name, "?" if "str" in words else -123.5))
 
 
 def _choices(part: type, name: str, wrong: Any) -> tuple[Any, ...]:
@@ -156,6 +160,21 @@ def agree(loss: Loss, rule: Rule, budget: Budget | None = None) -> bool:
     except ValueError:
         return False
     return True
+
+
+def decay(learner: Learner) -> float:
+    """The factor of f in the round just learned, if the rule had no step to make."""
+    rule = learner.rule
+    rate = learner.state()["rate"] if rule.needs_trace else float(rule.rates(learner.steps, 1)[0])
+    shrink = rate * getattr(rule, "reg", 0.0)
+    implicit = isinstance(rule, Implicit) or (isinstance(rule, SVMD) and rule.C is not None)
+    return 1 / (1 + shrink) if implicit else 1 - shrink
+
+
+def label_kernel(loss: Loss, outputs: int) -> np.ndarray:
+    """K_Y of a loss, the identity (a single 1 for one score) if it has none."""
+    given = getattr(loss, "label_kernel", None)
+    return np.eye(outputs) if given is None else np.array(given)
 
 
 def size_of(scores: Any) -> float:

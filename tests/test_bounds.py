@@ -12,6 +12,7 @@ from theorems import BROKEN, CASES, CHANCE
 
 from gossamer import bounds
 from gossamer.bounds.theorem import best_errors, best_half_step
+from gossamer.budgets import Sublinear
 from gossamer.comparators import Comparator, Rivals, largest_kappa, margin_deficit, path_lengths, values
 from gossamer.kernels import Gaussian, Linear, Polynomial
 
@@ -106,11 +107,11 @@ def test_tuning_minimises_the_bound():
     [(0.9, 0.4, 26), (0.5, 0.4, 80), (0.5, 0.25, 14_457), (0.1, 0.4, 52_682), (0.1, 0.25, None), (0.9, 0.1, None)],
 )
 def test_truncation_start(product, epsilon, start):
-    assert bounds.norma_truncation_start(rate=2.0, reg=product / 2.0, epsilon=epsilon) == start
-    if start is not None:
-        assert bounds.norma_truncation_start(rate=2.0, reg=product / 2.0, epsilon=epsilon, limit=start - 1) is None
-    sizes = [bounds.norma_expansion_size(t, start, epsilon) for t in range(1, 20_000)]
-    assert set(np.diff(sizes)) <= {0, 1}  # at most one term is dropped in a round
+    """The schedule of Theorem 6: its start, and one term dropped in a round at most."""
+    budget = Sublinear(rate=2.0, reg=product / 2.0, exponent=epsilon)
+    assert budget.start == start
+    sizes = [budget.rounds(t) for t in range(1, 20_000)]
+    assert set(np.diff(sizes)) <= {0, 1}
     assert sizes[0] == 1
 
 

@@ -1,61 +1,98 @@
 """Laws of the expansion: lazy scaling, the tracked norm, the averaged hypothesis, sample weights."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
-from parts import agree, assert_close, cut, examples, facts, label, stream
+from parts import agree, assert_close, cut, decay, examples, facts, label, label_kernel, stream
 
 from gossamer import Learner
 from gossamer.budgets import Oldest, Smallest
 from gossamer.kernels import Custom, Gaussian, Laplace, Polynomial
 from gossamer.losses import EpsilonInsensitive, Hinge, Squared
-from gossamer.rules import Example, Gradient, Implicit
+from gossamer.rules import SVMD, Adatron, Example, Gradient, Implicit, PassiveAggressive
 
-LOSSES = examples("loss")
+LOSSES, RULES = examples("loss"), examples("rule")
 BACKENDS = pytest.mark.parametrize("backend", ["auto", "numpy"])
 
 
 class Eager:
-    """The algorithm as on paper: all coefficients multiplied in every round, an explicit Gram matrix, no budget."""
+    """The algorithm as on paper: a matrix of coefficients (classes, rows), all of them multiplied in every round, every
+    norm and product from the Gram matrix, no budget. ``ids`` say which rows are the same example."""
 
-    def __init__(self, kernel, loss, rule, X, y, weights=None):
-        n = len(X)
-        gram, diag, rates = kernel(X, X), kernel.diag(X), rule.rates(1, n)
-        self.coefs, self.offset, self.level = np.zeros(n), 0.0, loss.level
-        self.scores, self.history, self.offsets = np.zeros(n), [], []
+    def __init__(self, kernel, loss, rule, X, y, weights=None, ids=None):
+        n, self.many = len(X), loss.target == "label"
+        known = (loss.classes or 0) if self.many else 1
+        outputs = max(known, int(y.max()) + 1) if self.many else 1
+        gram, diag, rates, self.labels = kernel(X, X), kernel.diag(X), rule.rates(1, n), label_kernel(loss, outputs)
+        f, v = np.zeros((outputs, n)), np.zeros((outputs, n))
+        self.offset, self.level, self.updates, rate, slots = 0.0, loss.level, 0, rule.rate, {}
+        self.scores, self.history, self.offsets = np.full((n, outputs), -np.inf), [], []
+
+        def product(one, other):
+            return float(np.sum((one @ gram) * (self.labels @ other)))
+
         for t in range(n):
-            self.history.append(self.coefs.copy())
+            self.history.append(f.copy())
             self.offsets.append(self.offset)
-            value = float(gram[t] @ self.coefs)
-            self.scores[t] = value + self.offset
+            at_x, trace = self.labels @ f @ gram[t], v @ gram[t]
+            self.scores[t, :known] = at_x[:known] + self.offset
             target, weight = 0.0 if y is None else y[t], 1.0 if weights is None else weights[t]
-            step = rule.step(loss.at(self.level), Example(value, self.offset, target, diag[t], rates[t], weight))
-            self.coefs *= step.keep
-            self.coefs[t] = step.coefficient
+            known = max(known, int(target) + 1) if self.many else 1
+            slot = slots.get(t if ids is None else int(ids[t]), t)
+            slot = slot if f[:, slot].any() else t
+            step = rule.step(
+                loss.at(self.level),
+                Example(
+                    at_x[:known] if self.many else at_x[0], self.offset, target, diag[t], rates[t], weight,
+                    product(f, f), self.updates, f[0, slot], trace[:known] if self.many else trace[0], product(f, v), rate,
+                ),
+            )  # fmt: skip
+            if step.trace is not None:
+                v, rate = step.trace.keep * v - step.trace.drift * f, step.trace.rate
+                v[:known, t] = step.trace.coefficient
+            f *= step.keep
+            f[:known, slot] += step.coefficient
+            slots[t if ids is None else int(ids[t])] = slot
             self.offset, self.level = step.offset, step.level
-        self.norm = math.sqrt(max(0.0, self.coefs @ gram @ self.coefs))
+            self.updates += int(np.any(step.coefficient))
+        self.coefs, self.norm = f, math.sqrt(max(0.0, product(f, f)))
 
     def mean_score(self, kernel, X, Z):
-        return kernel(Z, X) @ np.mean(self.history, axis=0) + np.mean(self.offsets)
+        scores = kernel(Z, X) @ (self.labels @ np.mean(self.history, axis=0)).T + np.mean(self.offsets)
+        return scores if self.many else scores[:, 0]
+
+    def flat_scores(self):
+        return self.scores if self.many else self.scores[:, 0]
+
+
+def examples_that_return(rule, loss, rows, seed):
+    """A stream; for a rule whose examples may come back, one in which they do, with their ids."""
+    X, y = stream(loss, rows, seed)
+    if not rule.needs_ids:
+        return X, y, None
+    ids = np.random.default_rng(seed).integers(0, rows // 3, rows)
+    return X[ids], cut(y, ids), ids
 
 
 @BACKENDS
-@pytest.mark.parametrize("rule", examples("rule"), ids=label)
+@pytest.mark.parametrize("rule", RULES, ids=label)
 def test_lazy_is_eager(rule, backend):
     """Lazily scaled coefficients give the scores, coefficients, offset, level and norm of the eager algorithm."""
     for loss in LOSSES:
         if not agree(loss, rule):
             continue
-        X, y = stream(loss, 60, seed=1)
+        X, y, ids = examples_that_return(rule, loss, 60, seed=1)
         learner = Learner(Gaussian(0.5), loss, rule, backend=backend)
-        scores, eager = learner.learn(X, y), Eager(Gaussian(0.5), loss, rule, X, y)
-        np.testing.assert_allclose(scores, eager.scores, rtol=1e-9, atol=1e-9)
-        coefs = np.zeros(60)
-        coefs[learner.births - 1] = learner.coefs
+        scores, eager = learner.learn(X, y, ids=ids), Eager(Gaussian(0.5), loss, rule, X, y, ids=ids)
+        np.testing.assert_allclose(scores, eager.flat_scores(), rtol=1e-9, atol=1e-9)
+        coefs = np.zeros_like(eager.coefs)
+        coefs[:, learner.births - 1] = learner.coefs
         np.testing.assert_allclose(coefs, eager.coefs, rtol=1e-9, atol=1e-12)
         assert learner.offset == pytest.approx(eager.offset, rel=1e-9, abs=1e-12)
         assert learner.norm == pytest.approx(eager.norm, rel=1e-7, abs=1e-7)
+        assert learner.updates == eager.updates
         if loss.adapts:
             assert learner.level == pytest.approx(eager.level, rel=1e-9, abs=1e-12)
 
@@ -98,23 +135,25 @@ def test_a_million_decays_in_closed_form():
 @BACKENDS
 @pytest.mark.parametrize("budget", examples("budget"), ids=label)
 def test_tracked_norm(budget, backend):
-    """The norm kept through every step and removal equals the recomputed one."""
-    for i, (loss, rule) in enumerate([(loss, rule) for loss in LOSSES for rule in examples("rule", one_each=True)]):
-        if not agree(loss, rule):
-            continue
+    """The norm kept through every step and removal equals the recomputed one, with the label kernel between classes."""
+    tracks = budget.limit is not None or not budget.drops
+    if not tracks:
+        with pytest.raises(ValueError, match="at most 4096 points where track_norm is set"):
+            Learner(Gaussian(0.5), Hinge(), Gradient(), budget, track_norm=True)
+    pairs = [(loss, rule) for loss in LOSSES for rule in examples("rule", one_each=True) if agree(loss, rule, budget)]
+    for i, (loss, rule) in enumerate(pairs):
         X, y = stream(loss, 70, seed=i)
         X[20:25] = X[10:15]
         kernel = Polynomial(2) if i % 2 else Laplace(0.5)
-        learner = Learner(kernel, loss, rule, budget, track_norm=True, backend=backend)
-        plain = Learner(kernel, loss, rule, budget, backend=backend)
-        for part in (slice(0, 30), slice(30, 31), slice(31, 70)):
-            learner.learn(X[part], cut(y, part))
-            plain.learn(X[part], cut(y, part))
-            coefs, points = learner.coefs, learner.points
-            norm2 = coefs @ kernel(points, points) @ coefs
-            slack = 1e-9 * (1 + float(np.abs(coefs) @ np.abs(kernel(points, points)) @ np.abs(coefs)))
-            assert learner.norm**2 == pytest.approx(norm2, rel=1e-9, abs=slack)
-            assert plain.norm**2 == pytest.approx(norm2, rel=1e-9, abs=slack)
+        for track_norm in {False, tracks}:
+            learner = Learner(kernel, loss, rule, budget, track_norm=track_norm, backend=backend)
+            for part in (slice(0, 30), slice(30, 31), slice(31, 70)):
+                learner.learn(X[part], cut(y, part))
+                coefs, gram = np.atleast_2d(learner.coefs), kernel(learner.points, learner.points)
+                labels = label_kernel(loss, len(coefs))
+                norm2 = np.sum((coefs @ gram) * (labels @ coefs))
+                slack = 1e-9 * (1 + float(np.sum((np.abs(coefs) @ np.abs(gram)) * (np.abs(labels) @ np.abs(coefs)))))
+                assert learner.norm**2 == pytest.approx(norm2, rel=1e-9, abs=slack)
 
 
 def test_tracked_norm_over_many_updates():
@@ -128,16 +167,16 @@ def test_tracked_norm_over_many_updates():
 
 
 @BACKENDS
-@pytest.mark.parametrize("rule", examples("rule"), ids=label)
+@pytest.mark.parametrize("rule", RULES, ids=label)
 def test_average(rule, backend):
     """average=True scores the explicit mean of all hypotheses f_1 ... f_t, also of the offset."""
     for loss in LOSSES:
         if not agree(loss, rule):
             continue
-        X, y = stream(loss, 45, seed=4)
+        X, y, ids = examples_that_return(rule, loss, 45, seed=4)
         learner = Learner(Gaussian(0.5), loss, rule, average=True, backend=backend)
-        learner.learn(X, y)
-        eager = Eager(Gaussian(0.5), loss, rule, X, y)
+        learner.learn(X, y, ids=ids)
+        eager = Eager(Gaussian(0.5), loss, rule, X, y, ids=ids)
         np.testing.assert_allclose(
             learner.score(X[:9], average=True), eager.mean_score(Gaussian(0.5), X, X[:9]), rtol=1e-8, atol=1e-9
         )
@@ -152,10 +191,9 @@ def test_average_with_a_budget(budget, kernel):
     plain, full, sparse = (Learner(kernel, Hinge(), rule, budget, average=a) for a in (False, True, "sparse"))
     total, sums, offsets = np.zeros(7), {}, 0.0
     for t in range(60):
-        seen = plain.births >= t + 1 - (getattr(budget, "age", None) or math.inf)  # what takes part in this round
-        total += kernel(Z, plain.points[seen]) @ plain.coefs[seen] + plain.offset if t else 0.0
+        total += kernel(Z, plain.points) @ plain.coefs + plain.offset if t else 0.0
         offsets += plain.offset
-        for birth, coef in zip(plain.births[seen].tolist(), plain.coefs[seen], strict=True):
+        for birth, coef in zip(plain.births.tolist(), plain.coefs, strict=True):
             sums[birth] = sums.get(birth, 0.0) + coef
         for learner in (plain, full, sparse):
             learner.learn(X[t : t + 1], y[t : t + 1])
@@ -175,41 +213,43 @@ def test_average_must_be_asked_for():
 
 
 @BACKENDS
-@pytest.mark.parametrize("rule", examples("rule"), ids=label)
+@pytest.mark.parametrize("rule", RULES, ids=label)
 def test_weight_zero_is_decay(rule, backend):
-    """An example of weight 0 is scored, f decays, and nothing else moves."""
+    """An example of weight 0 is scored, its class is known from now on, f decays, and nothing else moves."""
     for loss in LOSSES:
         if not agree(loss, rule):
             continue
         X, y = stream(loss, 12, seed=7)
         learner = Learner(Gaussian(0.5), loss, rule, backend=backend)
         learner.learn(X[:10], cut(y, slice(0, 10)))
-        before, coefs, expected = facts(learner), learner.coefs, learner.score(X[10:11])
-        assert learner.learn(X[10:11], cut(y, slice(10, 11)), [0.0]) == pytest.approx(expected, rel=1e-12)
-        after = facts(learner)
-        shrink = rule.rates(11, 1)[0] * rule.reg
-        keep = 1 - shrink if isinstance(rule, Gradient) else 1 / (1 + shrink)
-        np.testing.assert_allclose(after.pop("coefs"), keep * coefs, rtol=1e-12)
+        before, expected = facts(learner), learner.score(X[10:11])
+        scores = learner.learn(X[10:11], cut(y, slice(10, 11)), [0.0])
+        assert np.ravel(scores)[: expected.size] == pytest.approx(np.ravel(expected), rel=1e-12)
+        assert (np.ravel(scores)[expected.size :] == -np.inf).all()
+        after, coefs = facts(learner), np.zeros_like(learner.coefs)
+        coefs[: len(before["coefs"])] = decay(learner) * before["coefs"]  # and zeros for a class that came
+        np.testing.assert_allclose(after["coefs"], coefs, rtol=1e-12)
         for name in ("coefs", "norm", "steps", "mistakes"):
-            before.pop(name), after.pop(name, None)
+            before.pop(name), after.pop(name)
         assert_close(after, before, rtol=1e-15)
 
 
 @BACKENDS
-@pytest.mark.parametrize("rule", examples("rule"), ids=label)
+@pytest.mark.parametrize("rule", RULES, ids=label)
 def test_weight_is_a_factor_of_the_loss(rule, backend):
-    """Weight w learns as w times the loss: against the eager algorithm, and for Implicit as C times w."""
+    """Weight w learns as w times the loss: against the eager algorithm, and where C weighs the loss as C times w."""
     rng = np.random.default_rng(8)
     weights = rng.choice([0.3, 1.0, 2.5], 40)
+    weighs = isinstance(rule, (Implicit, PassiveAggressive, Adatron)) or (isinstance(rule, SVMD) and rule.C is not None)
     for loss in LOSSES:
         if not agree(loss, rule):
             continue
-        X, y = stream(loss, 40, seed=9)
+        X, y, ids = examples_that_return(rule, loss, 40, seed=9)
         learner = Learner(Gaussian(0.5), loss, rule, backend=backend)
-        eager = Eager(Gaussian(0.5), loss, rule, X, y, weights)
-        np.testing.assert_allclose(learner.learn(X, y, weights), eager.scores, rtol=1e-9, atol=1e-9)
-        if isinstance(rule, Implicit):
+        eager = Eager(Gaussian(0.5), loss, rule, X, y, weights, ids)
+        np.testing.assert_allclose(learner.learn(X, y, weights, ids=ids), eager.flat_scores(), rtol=1e-9, atol=1e-9)
+        if weighs:
             one = Learner(Gaussian(0.5), loss, rule, backend=backend)
-            other = Learner(Gaussian(0.5), loss, Implicit(**{**vars(rule), "C": 2.5 * rule.C}), backend=backend)
-            scores = one.learn(X, y, np.full(40, 2.5))
-            np.testing.assert_allclose(scores, other.learn(X, y), rtol=1e-9, atol=1e-9)
+            other = Learner(Gaussian(0.5), loss, dataclasses.replace(rule, C=2.5 * rule.C), backend=backend)
+            scores = one.learn(X, y, np.full(40, 2.5), ids=ids)
+            np.testing.assert_allclose(scores, other.learn(X, y, ids=ids), rtol=1e-9, atol=1e-9)

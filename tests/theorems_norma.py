@@ -7,7 +7,7 @@ from sequences import Run, batch_minimiser, classification, contrary, engine, mi
 from theorems import CHANCE, broken, case, one_point, regrets, risk_setting, rivals_of, target
 
 from gossamer import Learner, bounds
-from gossamer.budgets import Oldest, Smallest
+from gossamer.budgets import Oldest, Smallest, Sublinear
 from gossamer.comparators import Comparator, cumulative_risk, largest_kappa
 from gossamer.kernels import Gaussian
 from gossamer.losses import EpsilonInsensitive, Hinge, Novelty
@@ -161,7 +161,8 @@ def truncated_norma(rate, reg, margin, start, epsilon):
             targets[t - 1] = y(t, scores[t - 1]) if callable(y) else y[t - 1]
             coefs[t] = (1 - eta * reg) * coefs[t - 1]
             coefs[t, t - 1] = eta * targets[t - 1] * (targets[t - 1] * scores[t - 1] <= margin)
-            first = t + 1 - bounds.norma_expansion_size(t + 1, start, epsilon)  # f_(t+1) has births >= first
+            kept = t + 1 if start is None else min(t + 1, max(start, math.ceil((t + 1) ** (0.5 + epsilon))))
+            first = t + 1 - kept  # f_(t+1) has births >= first
             gone = coefs[t, : max(0, first - 1)]
             dropped[t - 1] = np.abs(gone) @ np.sqrt(np.diag(gram)[: len(gone)])
             coefs[t, : len(gone)] = 0.0
@@ -174,11 +175,14 @@ def truncated_norma(rate, reg, margin, start, epsilon):
 def norma_truncated_regret(seed):
     s, loss, _, p, functions = risk_setting(seed, [(Hinge(margin=0.3), 1.0)])
     p["rate"] = float(np.random.default_rng([seed, 5]).uniform(0.7, 0.97)) / p["reg"]
-    start = bounds.norma_truncation_start(rate=p["rate"], reg=p["reg"], epsilon=0.42, limit=10_000)
+    budget = Sublinear(p["rate"], p["reg"], 0.42)
     times = 1 if s.kind.startswith("orthogonal") else 3
     X, y = np.concatenate([s.X] * times), np.concatenate([s.y] * times)
-    learner = truncated_norma(p["rate"], p["reg"], loss.margin, start, 0.42)
+    learner = truncated_norma(p["rate"], p["reg"], loss.margin, budget.start, 0.42)
     run, dropped = learner(s.kernel, X, contrary if seed % 5 == 0 else y)
+    rule = Gradient(p["rate"], p["reg"], schedule="inverse_sqrt")
+    scores = Learner(s.kernel, loss, rule, budget).learn(X, run.y)
+    np.testing.assert_allclose(scores, run.scores, rtol=1e-9, atol=1e-9 * np.abs(run.scores).max())
     # the two steps of its proof
     rates = p["rate"] / np.sqrt(np.arange(1, len(dropped) + 1))
     assert (dropped <= 2 * p["reg"] * rates**2 * math.sqrt(p["kappa"]) * (1 + 1e-9)).all()

@@ -28,40 +28,51 @@ from gossamer import bounds
 from gossamer.comparators import Comparator
 from gossamer.kernels import Linear
 from gossamer.losses import EpsilonInsensitive, Hinge
-from gossamer.rules import Gradient, Implicit
+from gossamer.rules import ALMA, ROMMA, Gradient, Implicit, PassiveAggressive, Perceptron, Projection
 
 EPSILON = 0.2
 
 # The versions of each algorithm; every case takes them in turn. A rule of the package is one more line.
-PROJECTIONS = [plain(projection), engine(Hinge(), Implicit(C=math.inf))]
-TUBES = [plain(projection, epsilon=EPSILON), engine(EpsilonInsensitive(EPSILON), Implicit(C=math.inf))]
+PROJECTIONS = [plain(projection), engine(Hinge(), Implicit(C=math.inf)), engine(Hinge(), Projection())]
+TUBES = [
+    plain(projection, epsilon=EPSILON),
+    engine(EpsilonInsensitive(EPSILON), Implicit(C=math.inf)),
+    engine(EpsilonInsensitive(EPSILON), Projection()),
+]
 PERCEPTRONS = [
     plain(perceptron),
     plain(norma, rate=3.0, reg=0.0, margin=0.0),
     engine(Hinge(margin=0.0), Gradient(1.0, 0.0)),
+    engine(Hinge(margin=0.0), Perceptron()),
 ]
-ROMMAS = [plain(romma, aggressive=False), plain(romma, aggressive=True)]
+ROMMAS = [
+    plain(romma, aggressive=False),
+    plain(romma, aggressive=True),
+    engine(Hinge(), ROMMA()),
+    engine(Hinge(), ROMMA(aggressive=True)),
+]
 
 
 def small_projections(radius):
-    return [plain(projection, radius=radius)]
+    return [plain(projection, radius=radius), engine(Hinge(), Projection(radius))]
 
 
 def small_tubes(radius):
-    return [plain(projection, radius=radius, epsilon=EPSILON)]
+    return [plain(projection, radius=radius, epsilon=EPSILON), engine(EpsilonInsensitive(EPSILON), Projection(radius))]
 
 
 def pa1s(C):
-    return [plain(pa, C=C, squared=False), engine(Hinge(), Implicit(C=C))]
+    return [plain(pa, C=C, squared=False), engine(Hinge(), Implicit(C=C)), engine(Hinge(), PassiveAggressive(C))]
 
 
 def pa2s(C, epsilon=None):
-    return [plain(pa, C=C, squared=True, epsilon=epsilon)]
+    loss = Hinge() if epsilon is None else EpsilonInsensitive(epsilon)
+    return [plain(pa, C=C, squared=True, epsilon=epsilon), engine(loss, PassiveAggressive(C, "PA-II"))]
 
 
 def almas(alpha):
     B, C = bounds.alma_parameters(alpha)
-    return [plain(alma, alpha=alpha, B=B, C=C)]
+    return [plain(alma, alpha=alpha, B=B, C=C), engine(Hinge(), ALMA(alpha, B, C))]
 
 
 def in_turn(versions, seed):

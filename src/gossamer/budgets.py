@@ -139,20 +139,28 @@ class Sublinear(Budget):
 
     @cached_property
     def start(self) -> int | None:
-        """t0: from here on the theorem's three conditions hold; None if not within 10 million rounds."""
-        t = np.arange(1.0, 1e7)
-        product = self.rate * self.reg
-        holds = np.exp(-product * t**self.exponent) <= product / np.sqrt(t)
-        holds &= np.ceil(t ** (0.5 + self.exponent)) <= 0.75 * t
-        last = len(t) - int(np.argmin(holds[::-1]))  # the largest t that violates one
-        return None if last >= len(t) else last + 1
+        """t0: the least from which the theorem's conditions hold for ever, exp(-p t^e) <= p / sqrt(t) with p = rate reg
+        and e the exponent, and ceil(t^(1/2 + e)) <= 3 t / 4; None if there is none among the first million."""
+        limit, product, power = 1_000_000, self.rate * self.reg, 0.5 + self.exponent
+        t = np.arange(1.0, limit + 1.0)
+        broken = (-product * t**self.exponent > math.log(product) - 0.5 * np.log(t)) | (np.ceil(t**power) > 0.75 * t)
+        last = int(t[broken].max(initial=0.0))
+        # beyond these rounds the slack of either condition only grows, so that what holds at the limit holds for ever
+        grows = max(-math.log(2.0 * product * self.exponent) / self.exponent, math.log(power / 0.75) / (1.0 - power))
+        certain = grows <= math.log(limit) and limit**power + 1.0 <= 0.75 * limit
+        return last + 1 if last < limit and certain else None
+
+    def rounds(self, time: int) -> int:
+        """How many of the last rounds round ``time`` sees: min(t, max(t0, ceil(t^(1/2 + e)))), t if there is no t0."""
+        if self.start is None:
+            return time
+        return min(time, max(self.start, math.ceil(math.pow(time, 0.5 + self.exponent))))
 
     def expired(self, expansion: Expansion, time: int) -> int | None:
-        if self.start is None or not expansion.size:
+        if not expansion.size:
             return None
-        seen = min(time, max(self.start, math.ceil(time ** (0.5 + self.exponent))))
         oldest = int(np.argmin(expansion.births))
-        return oldest if expansion.births[oldest] < time - seen else None
+        return oldest if expansion.births[oldest] < time - self.rounds(time) else None
 
     def numbers(self) -> tuple[float, ...]:
         return (math.inf if self.start is None else float(self.start), 0.5 + self.exponent)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,6 +16,22 @@ from scipy.spatial.distance import cdist
 
 from gossamer import _checks
 from gossamer._checks import Array
+from gossamer._gram import check_kernel, checked_values, squared_distances
+
+__all__ = [
+    "Custom",
+    "Gaussian",
+    "Kernel",
+    "Laplace",
+    "Linear",
+    "Matern",
+    "Polynomial",
+    "Product",
+    "Scaled",
+    "Sum",
+    "as_kernel",
+    "check_kernel",
+]
 
 #: One step of a kernel's compiled program: a name and its numbers.
 Instruction = tuple[str, tuple[float, ...]]
@@ -329,11 +345,11 @@ class Custom(Kernel):
             raise _checks.wrong(self, "function", "callable", self.function)
 
     def __call__(self, A: Any, B: Any) -> Array:
-        return _checked(self, self.function(A, B), (len(A), len(B)))
+        return checked_values(self, self.function(A, B), (len(A), len(B)))
 
     def diag(self, A: Any) -> Array:
         if self.diagonal is not None:
-            return _checked(self, self.diagonal(A), (len(A),))
+            return checked_values(self, self.diagonal(A), (len(A),))
         singles = (A[i : i + 1] for i in range(len(A)))
         return np.array([self(a, a)[0, 0] for a in singles], dtype=np.float64)
 
@@ -351,68 +367,6 @@ def as_kernel(kernel: Any) -> Kernel:
     if callable(kernel) and not isinstance(kernel, type):
         return Custom(kernel)
     raise _checks.wrong("Learner", "kernel", "a Kernel, a name or a function of two batches", kernel)
-
-
-def check_kernel(kernel: Kernel, X: Sequence[Any] | Array) -> None:
-    """Raise a ValueError that says how a kernel fails on X: wrong shape, not finite, not symmetric, its diagonal
-    not k(x, x), or not positive semidefinite.
-
-    >>> check_kernel(Gaussian(1.0), np.arange(6.0).reshape(3, 2))
-    >>> check_kernel(Custom(lambda A, B: A @ B.T - 1.0), np.eye(2))
-    Traceback (most recent call last):
-        ...
-    ValueError: The kernel Custom is not positive semidefinite: its smallest eigenvalue on 2 points is -1.
-    """
-    name = type(kernel).__name__
-    values = _checked(kernel, kernel(X, X), (len(X), len(X)))
-    tolerance = 1e-3 if values.dtype == np.float32 else 1e-6  # high powers magnify the rounding of float32
-    gram = np.asarray(values, dtype=np.float64)
-    diag = np.asarray(_checked(kernel, kernel.diag(X), (len(X),)), dtype=np.float64)
-    slack = tolerance * max(float(np.abs(gram).max(initial=0.0)), float(np.finfo(np.float64).tiny))
-    skew = np.abs(gram - gram.T)
-    if skew.max(initial=0.0) > slack:
-        i, j = divmod(int(skew.argmax()), len(X))
-        raise ValueError(
-            f"The kernel {name} is not symmetric: k({i}, {j}) = {gram[i, j]:g}, k({j}, {i}) = {gram[j, i]:g}."
-        )
-    off = np.abs(diag - gram.diagonal())
-    if off.max(initial=0.0) > slack:
-        i = int(off.argmax())
-        raise ValueError(f"The kernel {name} has diag {diag[i]:g} but k(x, x) = {gram[i, i]:g} at point {i}.")
-    smallest = float(np.linalg.eigvalsh(gram).min(initial=0.0))
-    if smallest < -slack * len(X):
-        raise ValueError(
-            f"The kernel {name} is not positive semidefinite: "
-            f"its smallest eigenvalue on {len(X)} points is {smallest:.3g}."
-        )
-
-
-def squared_distances(A: Array, B: Array, gamma: float = 1.0) -> Array:
-    """||a - b||^2 for all pairs, good enough for exp(-gamma ||a - b||^2): by one product about the mean of B where its
-    rounding does not show, by differences where it would."""
-    center = B.mean(axis=0) if len(B) else np.zeros(A.shape[1], dtype=A.dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        a, b = A - center, B - center
-        lengths = (a * a).sum(axis=1), (b * b).sum(axis=1)
-        reach = gamma * (lengths[0].max(initial=0.0) + lengths[1].max(initial=0.0))
-    if not reach <= (64.0 if A.dtype == np.float32 else 65536.0):
-        return np.asarray(cdist(A, B, "sqeuclidean")).astype(A.dtype, copy=False)
-    squares = lengths[0][:, None] + lengths[1][None, :] - 2 * (a @ b.T)
-    return np.asarray(np.maximum(squares, 0, out=squares))
-
-
-def _checked(kernel: Kernel, values: Any, shape: tuple[int, ...]) -> Array:
-    try:
-        array = np.asarray(values)
-        if array.dtype not in (np.float32, np.float64):
-            array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"The kernel {type(kernel).__name__} must return an array of numbers.") from None
-    if array.shape != shape:
-        raise ValueError(f"The kernel {type(kernel).__name__} must return shape {shape}. Got {array.shape} instead.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"The kernel {type(kernel).__name__} must return finite numbers. Got NaN or infinity.")
-    return array
 
 
 def _check_gamma(kernel: Kernel, gamma: Any) -> None:

@@ -22,7 +22,6 @@ from gossamer.bounds.ilk import (
 from gossamer.bounds.norma import (
     alarm_deviation,
     alarm_fraction,
-    norma_expansion_size,
     norma_largest_risk,
     norma_margin_errors,
     norma_margin_errors_parameters,
@@ -33,7 +32,6 @@ from gossamer.bounds.norma import (
     norma_risk,
     norma_truncated_regret,
     norma_truncation,
-    norma_truncation_start,
 )
 from gossamer.bounds.projection import (
     alma_corrections,
@@ -66,7 +64,6 @@ __all__ = [
     "ilk_mistakes_parameters",
     "ilk_norm",
     "ilk_regret",
-    "norma_expansion_size",
     "norma_largest_risk",
     "norma_margin_errors",
     "norma_margin_errors_parameters",
@@ -77,7 +74,6 @@ __all__ = [
     "norma_risk",
     "norma_truncated_regret",
     "norma_truncation",
-    "norma_truncation_start",
     "pa1_mistakes",
     "pa2_loss",
     "pa_loss",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from gossamer import _checks
 from gossamer.bounds.theorem import (
     COMPARED,
@@ -137,7 +135,7 @@ def norma_regret(*, kappa: float, reg: float, rate: float, rounds: int, slope: f
 @bound(
     "Kivinen et al. 2004, Theorem 6, with the schedule bridged (ALGORITHMS 1.8)",
     LIPSCHITZ, KAPPA, FALLING, "the rule is Gradient",
-    "f_t has the terms of the last norma_expansion_size(t, ...) rounds",
+    "f_t has the terms of the last Sublinear(...).rounds(t) rounds",
 )  # fmt: skip
 def norma_truncated_regret(*, kappa: float, reg: float, rate: float, rounds: int, slope: float = 1.0) -> float:
     """`norma_regret` for a truncated learner: the same with a = 20 eta c^2 X^2 + 2 U^2 / eta.
@@ -151,39 +149,6 @@ def norma_truncated_regret(*, kappa: float, reg: float, rate: float, rounds: int
     """
     shrinkage("norma_truncated_regret", rate, reg)
     return regret("norma_truncated_regret", kappa, reg, rate, rounds, slope, 20.0)
-
-
-def norma_truncation_start(*, rate: float, reg: float, epsilon: float, limit: int = 1_000_000) -> int | None:
-    """The round from which Theorem 6 truncates, t_0: the least with, for all t >= t_0, exp(-eta lambda t^epsilon) <=
-    eta lambda / sqrt(t) and ceil(t^(1/2 + epsilon)) <= 3 t / 4. None if it is not found up to ``limit``, which is
-    so for all but large eta lambda t^epsilon: there the theorem truncates nothing.
-
-    rate is eta, reg lambda, with eta lambda < 1; epsilon is in (0, 1/2).
-
-    >>> norma_truncation_start(rate=1.0, reg=0.9, epsilon=0.4), norma_truncation_start(rate=1.0, reg=0.5, epsilon=0.25)
-    (26, 14457)
-    >>> norma_truncation_start(rate=0.1, reg=1.0, epsilon=0.25) is None
-    True
-    """
-    name = "norma_truncation_start"
-    product, power = shrinkage(name, rate, reg), 0.5 + _checks.number(name, "epsilon", epsilon, 0.0, 0.5)
-    t = np.arange(1.0, _checks.whole(name, "limit", limit, 1) + 1.0)
-    broken = (-product * t**epsilon > math.log(product) - 0.5 * np.log(t)) | (np.ceil(t**power) > 0.75 * t)
-    last = int(t[broken].max(initial=0.0))
-    # beyond these rounds the slack of either condition only grows, so that what holds at the limit holds for ever
-    grows = max(-math.log(2.0 * product * epsilon) / epsilon, math.log(power / 0.75) / (1.0 - power))
-    certain = grows <= math.log(limit) and limit**power + 1.0 <= 0.75 * limit
-    return last + 1 if last < limit and certain else None
-
-
-def norma_expansion_size(t: int, start: int | None, epsilon: float) -> int:
-    """How many of the last rounds f_t keeps in Theorem 6: s_t = min(t, max(t_0, ceil(t^(1/2 + epsilon)))), t if there
-    is no t_0. (The printed schedule drops many terms at once at t_0, against its own assumption.)
-
-    >>> [norma_expansion_size(t, start=26, epsilon=0.4) for t in (10, 26, 100, 1000)]
-    [10, 26, 64, 502]
-    """
-    return t if start is None else min(t, max(start, math.ceil(t ** (0.5 + epsilon))))
 
 
 @bound(

@@ -29,11 +29,11 @@ def polynomial(A: Any, B: Any, degree: int, gamma: float, shift: float) -> np.nd
 class Model:
     """f = sum_t alpha_t k(x_t, .) over all rounds, a row per class; scores are labels @ alpha @ gram."""
 
-    def __init__(self, gram: Any, outputs: int = 1, labels: Any = None, level: float = 0.0, rate: float = 0.0) -> None:
+    def __init__(self, gram: Any, outputs: int = 1, labels: Any = None, level: float = 0.0) -> None:
         self.gram, self.labels = gram, np.eye(outputs) if labels is None else np.array(labels)
         self.alpha, self.beta = np.zeros((2, outputs, len(gram)))  # of f, and of SVMD's v
         self.alive: list[int] = []
-        self.known, self.offset, self.level, self.rate, self.updates = outputs, 0.0, level, rate, 0
+        self.known, self.offset, self.level, self.rate, self.updates = outputs, 0.0, level, 0.0, 0
 
     def value(self, t: int) -> np.ndarray:
         return np.array(self.labels @ self.alpha @ self.gram[:, t])
@@ -56,13 +56,12 @@ class Run(Model):
 
     def __init__(
         self, gram: Any, y: Any, step: Step, budget: Callable[[Model, int], list[int]] | None = None, outputs: int = 1,
-        labels: Any = None, arriving: bool = False, level: float = 0.0, rate: float = 0.0,
+        labels: Any = None, arriving: bool = False, level: float = 0.0,
     ) -> None:  # fmt: skip
-        super().__init__(gram, outputs, labels, level, rate)
+        super().__init__(gram, outputs, labels, level)
         rounds = len(gram)
         self.scores, self.levels = np.full((rounds, outputs), -np.inf), np.zeros(rounds)
-        total, offsets, self.mistakes = np.zeros((outputs, rounds)), 0.0, 0
-        self.known = 0 if arriving else outputs
+        total, offsets, self.known = np.zeros((outputs, rounds)), 0.0, 0 if arriving else outputs
         for t in range(rounds):
             total += self.alpha
             offsets += self.offset
@@ -70,12 +69,10 @@ class Run(Model):
             f = self.value(t)
             self.scores[t, : self.known] = f[: self.known] + self.offset
             self.levels[t] = self.level
-            if arriving:
-                self.known = max(self.known, int(target) + 1)
+            self.known = max(self.known, int(target) + 1) if arriving else self.known
             keep, new = step(self, t, target)
             self.alpha *= keep
-            if keep == 0:
-                self.alive = []
+            self.alive = self.alive if keep else []
             # zero coefficients are not stored; what rounding leaves of a zero is one
             if np.abs(new).max() * gram[t, t] > 1e-13 * max(1.0, float(np.abs(f).max())):
                 self.updates += 1
@@ -155,16 +152,14 @@ def adapted(name: str, z: float, y: float, level: float, rate: float, nu: float 
         return level + rate * (nu - (y * z <= level if name == "hinge" else z < level))
     if name == "epsilon":
         return max(0.0, level + (rate * (1 - nu) if r > level else -rate * nu))
-    if name == "huber_gradient":
-        return max(1e-6, level + rate / 2 * (min(1.0, (r / level) ** 2) - nu))
-    return max(1e-6, level + (rate * (1 - nu) if r > level else -rate * nu))
+    quantile = (1 - nu) if r > level else -nu
+    return max(1e-6, level + rate * ((min(1.0, (r / level) ** 2) - nu) / 2 if name == "huber_gradient" else quantile))
 
 
 def threat(m: Model, f: Any, y: int, cost: Any) -> int | None:
     """1.10: argmax over the other known classes of cost + score, the lowest of equals."""
     others = [j for j in range(m.known) if j != y]
-    # equal up to rounding is equal
-    return max(others, key=lambda j: (round(float(cost[y][j] + f[j]), 11), -j)) if others else None
+    return max(others, key=lambda j: (round(float(cost[y][j] + f[j]), 11), -j)) if others else None  # rounding aside
 
 
 def slopes(m: Model, loss: Any, f: Any, y: Any) -> np.ndarray:
@@ -185,10 +180,10 @@ def slopes(m: Model, loss: Any, f: Any, y: Any) -> np.ndarray:
 
 def bends(m: Model, loss: Any, f: Any, y: Any, v: Any) -> np.ndarray:
     """The second derivative of the loss, times v."""
-    if isinstance(loss, str) and loss != "softmax":
-        return np.array([curvature(loss, f[0] + m.offset, y, m.level)]) * v
     if not isinstance(loss, str):
         return np.zeros(len(f))
+    if loss != "softmax":
+        return np.array([curvature(loss, f[0] + m.offset, y, m.level)]) * v
     p = slopes(m, loss, f, y)
     p[int(y)] += 1
     return np.array((np.diag(p) - np.outer(p, p)) @ v)
@@ -230,24 +225,18 @@ def simplex(p: Any, y: int, K: Any, c: float, cost: Any) -> np.ndarray:
 def softmax_step(p: Any, y: int, kappa: float, c: float) -> np.ndarray:
     """2.7: the root of a - c (e_y - softmax(p + kappa a))."""
 
-    def shares(a: Any) -> np.ndarray:
+    def shares(a: Any) -> Any:
         e = np.exp(p + kappa * a - (p + kappa * a).max())
-        return np.array(e / e.sum())
+        return e / e.sum()
 
-    def jacobian(a: Any) -> np.ndarray:
-        s = shares(a)
-        return np.array(np.eye(len(p)) + c * kappa * (np.diag(s) - np.outer(s, s)))
+    def jacobian(a: Any) -> Any:
+        return np.eye(len(p)) + c * kappa * (np.diag(shares(a)) - np.outer(shares(a), shares(a)))
 
     e = np.eye(len(p))[y]
-    a = root(lambda a: a - c * (e - shares(a)), np.zeros(len(p)), jac=jacobian, tol=1e-14).x
-    for _ in range(3):  # polish
-        a = a - np.linalg.solve(jacobian(a), a - c * (e - shares(a)))
-    return np.array(a)
+    return np.array(root(lambda a: a - c * (e - shares(a)), np.zeros(len(p)), jac=jacobian, tol=1e-15).x)
 
 
-def implicit_many(
-    m: Model, loss: Any, f: Any, y: int, kappa: float, c: float, keep: float, exact: bool
-) -> np.ndarray:
+def implicit_many(m: Model, loss: Any, f: Any, y: int, kappa: float, c: float, keep: float, exact: bool) -> Any:
     """The step of several classes; ``loss``: a cost matrix, or "softmax"."""
     n, new = m.known, np.zeros(len(f))
     p = keep * f[:n]
@@ -268,9 +257,7 @@ def implicit_many(
 # ----------------------------------------------------------------------------------------------------------- algorithms
 
 
-def norma(
-    loss: Any, rate: float, reg: float, falling: bool = False, nu: float | None = None, offset: bool = False
-) -> Step:
+def norma(loss: Any, rate: float, reg: float, falling: bool = False, nu: Any = None, offset: bool = False) -> Step:
     """1.1 to 1.6, and 1.10 where the loss is a cost matrix or "softmax"."""
 
     def step(m: Model, t: int, y: Any) -> tuple[float, Any]:
@@ -302,9 +289,8 @@ def ilk(
                 beta = bisect(lambda b: p + c * b * reach - level - T * (nu - b), 0.0, 1.0)
                 m.level, a = level + T * (nu - beta), c * beta
             else:
-                r = y - p
-                beta = bisect(lambda b: max(0.0, level + T * (b - nu)) - abs(r) + c * b * reach, 0.0, 1.0)
-                m.level, a = max(0.0, level + T * (beta - nu)), math.copysign(c * beta, r)
+                beta = bisect(lambda b: max(0.0, level + T * (b - nu)) - abs(y - p) + c * b * reach, 0.0, 1.0)
+                m.level, a = max(0.0, level + T * (beta - nu)), math.copysign(c * beta, y - p)
         else:
             m.level = adapted(loss, f[0] + m.offset, y, level, T, nu)
             a = implicit(loss.replace("_gradient", ""), p, y, reach, keep * T, level)
@@ -318,7 +304,7 @@ def svmd(
     loss: Any, rate: float, reg: float, meta: float, memory: float, C: float | None = None, nu: float | None = None,
     exact: bool = True,
 ) -> Step:  # fmt: skip
-    """4, with v in full; rate is the model's, set at the start."""
+    """4, with v in full; from the first step on the rate is the model's."""
 
     def step(m: Model, t: int, y: Any) -> tuple[float, Any]:
         f, v, size = m.value(t), m.beta @ m.gram[:, t], 1.0 if C is None else C
@@ -404,9 +390,7 @@ def romma(aggressive: bool) -> Step:
     return step
 
 
-def adatron(
-    gram: Any, y: Any, visits: Any, rate: float, C: float = math.inf
-) -> tuple[np.ndarray, np.ndarray, list[float]]:
+def adatron(gram: Any, y: Any, visits: Any, rate: float, C: float = math.inf) -> tuple[Any, Any, list[float]]:
     """9: the scores met at each visit, the coefficients of the points, and the dual objective after each visit."""
     a, scores, duals = np.zeros(len(gram)), [], []
     for i in visits:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from gossamer import Learner, taxonomy
-from gossamer.kernels import Gaussian, Polynomial
+from gossamer.kernels import Gaussian, Linear, Polynomial
 from gossamer.losses import Multiclass, Softmax
 from gossamer.rules import SVMD, Gradient, Implicit, Perceptron
 
@@ -164,6 +164,32 @@ def test_softmax_steps():
         slack += weight * 1e-14 * kappa * np.abs(a).max()
         np.testing.assert_allclose(a, weight * (np.eye(len(p))[y] - shares), rtol=0, atol=slack)
         assert abs(a.sum()) <= 1e-12 * np.abs(a).max()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_softmax_far_from_right(backend):
+    """A model that is sure and wrong moves by the weight and no more, however sure it is."""
+    for x in (1.0, 5.0, 50.0, 1000.0):
+        learner = Learner(Linear(), Softmax(2), Implicit(1.0), backend=backend)
+        learner.learn([[1.0]], [0], [100.0])
+        learner.learn([[x]], [1], [1e-4])
+        moved = learner.coefs[1, 1]
+        behind = float(np.ptp(learner.score([[x]])))
+        near(moved, 1e-4 / (1 + np.exp(-behind)), x, 1e-4)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["ilk-cost", "ilk-labels", "ilk-softmax", "runner_up-cost"])
+def test_any_scale(name, backend):
+    """Rows of sizes from 0.01 to 100 in one stream: k(x, x) over eight orders of magnitude."""
+    loss, rule, step, labels = CASES[name]
+    X, y = labelled("drifting", 14)
+    X *= 10.0 ** np.random.default_rng(15).uniform(-2, 2, size=(len(X), 1))
+    run = Run(naive.polynomial(X, X, 1, 1.0, 0.0), y, step, None, N, labels, loss.classes is None)
+    learner = Learner(Linear(), loss, rule, backend=backend)
+    scores = learner.learn(X, y)
+    near(scores, run.scores, "scores")
+    near(learner.norm**2, run.norm2, "norm", max(1.0, run.norm2))
 
 
 def test_two_classes_need_no_choice():

@@ -102,7 +102,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_updates_(self) -> int:
-        """Examples that moved the hypothesis."""
+        """Examples that asked for a step, whether or not the budget let them in."""
         return self._fitted().updates
 
     @property
@@ -334,7 +334,7 @@ def _widened(state: dict[str, Any]) -> dict[str, Any]:
     if not state:
         return state
     halves = {name: np.vstack([-0.5 * state[name], 0.5 * state[name]]) for name in HALVED if len(state[name])}
-    return {**state, **halves, "norm2": 0.5 * state["norm2"], "inner": 0.5 * state["inner"], "known": 2, "level": 1.0}
+    return {**state, **halves, "norm2": 0.5 * state["norm2"], "inner": 0.5 * state["inner"], "known": 2}
 
 
 def _per_class(scores: Floats, codes: Floats, known: int, columns: int) -> Floats:

@@ -173,8 +173,9 @@ class Smallest(Budget):
     Parameters
     ----------
     size : the number of support points kept (omega).
-    by : "norm" weighs |coefficient| sqrt(k(x, x)), the RKHS norm of what is lost; "coefficient" is the paper to the
-        letter, the same for kernels with constant k(x, x).
+    by : "norm" weighs |coefficient| sqrt(k(x, x)), the RKHS norm of what is lost (with several classes the Euclidean
+        norm over classes, without their label kernel); "coefficient" is the paper to the letter, the same for kernels
+        with constant k(x, x).
 
     >>> Smallest(64)
     Smallest(size=64, by='norm')

@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 #: The scale is folded into the coefficients before it leaves [1 / FOLD, FOLD].
 FOLD = 1e6
-#: A tracked norm is recomputed after this many updates, so that rounding cannot add up.
+#: A norm tracked through removals is recomputed after this many updates, so that rounding cannot add up.
 REFRESH = 10_000
 
 #: What happened to the slots, in order: (PLACE, row, slot), or (REMOVE, slot, last): the last point moves to slot.

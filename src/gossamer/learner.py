@@ -41,7 +41,7 @@ class Learner:
     points, coefs, offset : the hypothesis f(x) = sum_i coefs_i k(points_i, x) + offset.
     level : the margin, epsilon or delta now, for a loss with ``nu``.
     births : the round in which each point came.
-    steps, updates, mistakes : rounds so far, those that moved f, and those with y f(x) <= 0.
+    steps, updates, mistakes : rounds so far, those with a step (also if the budget refused it), those with y f(x) <= 0.
     backend : "native", "native loop, numpy kernel" or "numpy".
 
     Examples

@@ -311,11 +311,14 @@ class Pinball(Loss):
     """
 
     twin: ClassVar[str] = "pinball"
-    steepest: ClassVar[float] = 1.0
     quantile: float = 0.5
 
     def __post_init__(self) -> None:
         _checks.number(self, "quantile", self.quantile, 0.0, 1.0)
+
+    @property
+    def lipschitz(self) -> float:
+        return max(self.quantile, 1.0 - self.quantile)
 
     def value(self, z: Real, y: Real) -> Real:
         r = y - z

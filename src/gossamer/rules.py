@@ -174,8 +174,8 @@ class Implicit(Rule):
 class Perceptron(Rule):
     """The kernel perceptron: on a mistake (y f(x) <= 0), f <- f + y k(x, .) (Rosenblatt 1958; ALGORITHMS 6).
 
-    It is `Gradient` with rate 1 and no forgetting, at margin 0; with several classes, on the structured loss, the right
-    class gains and the one that beat it loses.
+    It is `Gradient` with rate 1 and no forgetting, and the perceptron with ``Hinge(0.0)``, whose margin is 0; with
+    several classes, on ``Multiclass(margin=0.0)``, the right class gains and the one that beat it loses.
 
     >>> Perceptron().step(Hinge(0.0), Example(0.0, 0.0, 1.0, 1.0, 1.0))[:2]
     (1.0, 1.0)
@@ -199,8 +199,8 @@ class Perceptron(Rule):
 class Projection(Rule):
     """Herbster (2001), Figs. 2-4: project f onto the functions without loss on this example, then onto a norm ball.
 
-    f <- f + (y - f(x)) / k(x, x) k(x, .) where y f(x) < 1; for regression, to the edge of the epsilon tube; then
-    f <- f radius / ||f|| where the norm is larger.
+    f <- f + (y - f(x)) / k(x, x) k(x, .) where y f(x) < 1 (or the loss's margin); for regression, to the edge of the
+    epsilon tube; then f <- f radius / ||f|| where the norm is larger.
 
     Parameters
     ----------
@@ -422,7 +422,7 @@ class Adatron(Rule):
 class SVMD(Rule):
     """Vishwanathan, Schraudolph, Smola (2006): the step size descends too, by stochastic meta-descent (ALGORITHMS 4).
 
-    With g = reg f + slope k(x, .), the gradient of NORMA, and v the derivative of f by the log of the step size:
+    With g = reg f + slope k(x, .), the gradient of NORMA, and v (with memory 1) the derivative of f by log(rate):
     rate <- rate max(1/2, 1 - meta <g, v>),  v <- memory v - rate (g + memory H v),  f <- f - rate g.
 
     Parameters

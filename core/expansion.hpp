@@ -26,6 +26,7 @@ struct Trace {
 struct Expansion {
     static constexpr double fold_at = 1e6;
     static constexpr std::int64_t refresh_every = 10000;
+    static constexpr double per_digit = 1000;  // updates that each digit (to base e) counts that cancels
 
     Rows2 raw{Values{}};
     Rows2 trace;           // w, empty if no rule asks for it
@@ -131,16 +132,17 @@ struct Expansion {
             births.push_back(0);
             ids.push_back(0);
         }
+        double cross = 0;
         for (int c = 0; c < n; ++c) {
             raw[c][slot] = move[c] / scale;
             summed[c][slot] = 0;
-            norm2 += 2 * move[c] * f[c];
+            cross += 2 * move[c] * f[c];
             if (v != nullptr) {
                 trace[c][slot] = (trace_move[c] - mix * move[c]) / trace_scale;
                 inner += trace_move[c] * f[c] + move[c] * v[c] + move[c] * trace_move[c] * kappa;
             }
         }
-        norm2 = std::max(0.0, norm2 + kappa * square(move));
+        add(cross, kappa * square(move));
         kappas[slot] = kappa;
         roots[slot] = std::sqrt(kappa);
         births[slot] = birth;
@@ -152,7 +154,6 @@ struct Expansion {
         double* to = gram.data() + slot * stride;
         for (int i = 0; i < m; ++i) to[i] = static_cast<double>(row[i * ld]);
         to[slot] = kappa;
-        if (--refresh_in <= 0) refresh();
     }
 
     // the coefficient of a slot grows by delta (one output); value: f at its point
@@ -160,7 +161,7 @@ struct Expansion {
         summed[0][slot] += raw[0][slot] * (rounds_scale - entered[slot]);
         entered[slot] = rounds_scale;
         raw[0][slot] += delta / scale;
-        norm2 = std::max(0.0, norm2 + 2 * delta * value + delta * delta * kappas[slot]);
+        add(2 * delta * value, delta * delta * kappas[slot]);
         measure(slot);
     }
 
@@ -189,6 +190,22 @@ struct Expansion {
         for (int i = 0; i <= last; ++i) gram[slot * stride + i] = gram[last * stride + i];
         for (int i = 0; i <= last; ++i) gram[i * stride + slot] = gram[i * stride + last];
         gram[slot * stride + slot] = gram[last * stride + last];
+    }
+
+    // the norm, and SVMD's product, once more from the kernel values, when too much precision has gone
+    void refresh() {
+        if (!with_gram || refresh_in > 0) return;
+        double total = 0, product = 0;
+        for (int c = 0; c < outputs(); ++c)
+            for (int j = 0; j < size(); ++j) {
+                double at = 0;  // at the point of slot j, before the label kernel
+                for (int i = 0; i < size(); ++i) at += scale * raw[c][i] * between(i, j);
+                total += at * joint(j, c);
+                if (!trace.empty()) product += at * trace_coef(c, j);
+            }
+        norm2 = std::max(0.0, total);
+        if (!trace.empty()) inner = product;
+        refresh_in = refresh_every;
     }
 
     void set_gram(const Values& values) {
@@ -286,29 +303,32 @@ private:
             Values& g = scores_;  // f at the point that leaves, before the label kernel
             g.clear();
             for (const Values& row : raw) g.push_back(scale * sum(row));
+            double cross = 0, square = 0;
             for (int c = 0; c < outputs(); ++c) {
                 const double a = scale * raw[c][slot];
                 double f = labels.empty() ? g[c] : 0.0;
                 if (!labels.empty())
                     for (int b = 0; b < outputs(); ++b) f += label(c, b) * g[b];
-                norm2 += -2 * a * f + a * joint(slot, c) * kappas[slot];
+                cross -= 2 * a * f;
+                square += a * joint(slot, c) * kappas[slot];
                 if (trace.empty()) continue;
                 const double b = trace_coef(c, slot);
                 inner += -a * (trace_scale * sum(trace[c]) + mix * f) - b * f + a * b * kappas[slot];
             }
+            add(cross, square);
         }
         if (average == Average::all)
             for (int c = 0; c < outputs(); ++c)
                 dropped[c].push_back(summed[c][slot] + raw[c][slot] * (rounds_scale - entered[slot]));
     }
 
-    void refresh() {
-        double total = 0;
-        for (int c = 0; c < outputs(); ++c)
-            for (int i = 0; i < size(); ++i)
-                for (int j = 0; j < size(); ++j) total += scale * raw[c][i] * joint(j, c) * between(i, j);
-        norm2 = std::max(0.0, total);
-        refresh_in = refresh_every;
+    // ||f||^2 after a step, and how much of its precision has gone
+    void add(double cross, double square) {
+        const double gross = norm2 + std::abs(cross) + square;
+        norm2 = std::max(0.0, norm2 + cross + square);
+        if (!with_gram || gross == 0) return;
+        const double lost = norm2 > 0 ? per_digit * std::log(gross / norm2) : INFINITY;
+        refresh_in -= 1 + (lost < refresh_every ? static_cast<std::int64_t>(lost) : refresh_every);  // NaN too
     }
 
     void reserve_gram(int m) {

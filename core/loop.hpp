@@ -104,6 +104,7 @@ public:
                 own == refuse ? admit(t, kappa, block, source) : revise(own, t, block, source);
             }
             for (int gone; (gone = expired()) != refuse;) remove(gone, t + 1, block, source);
+            e.refresh();
         }
     }
 

@@ -92,20 +92,24 @@ private:
             sum += u(order[k]);
             theta = sum / (k + 2);
         }
-        if ((theta - u(y)) / kappa > weight) {  // the right class has all it can get
-            sum = -weight * kappa;
-            for (int k = 0; k < n - 1; ++k) {
-                const double next = (sum + u(order[k])) / (k + 1);
-                if (k > 0 && u(order[k]) <= theta) break;
-                sum += u(order[k]);
-                theta = next;
+        if ((theta - u(y)) / kappa <= weight) {
+            for (int j : order) {
+                const double w = std::max(0.0, u(j) - theta) / kappa;
+                out[j] = -w;
+                out[y] += w;
             }
+            return;
         }
-        for (int j : order) {
-            const double w = std::max(0.0, u(j) - theta) / kappa;
-            out[j] = -w;
-            out[y] += w;
+        // the right class has all it can get; the k highest others share it, each beside its mean
+        double mean = 0;
+        int k = 0;
+        for (; k < n - 1; ++k) {
+            const double next = mean + (u(order[k]) - mean) / (k + 1);
+            if (k > 0 && u(order[k]) <= mean - weight * kappa / k) break;
+            mean = next;
         }
+        for (int i = 0; i < k; ++i) out[order[i]] = -std::max(0.0, weight / k + (u(order[i]) - mean) / kappa);
+        out[y] = weight;
     }
 
     // pairwise ascent on the dual for any label kernel
@@ -171,8 +175,8 @@ struct Softmax : Fixed {
         for (int j = 0; j < n; ++j) out[j] *= v[j] - mean;
     }
 
-    // With q = c kappa and t the mass that leaves class y: sum over j != y of omega(ln q + p_j - zeta(t)) = t, where
-    // zeta(t) = p_y + t - ln(1 - t / q). The left side falls and the right side rises with t.
+    // With q = c kappa and w_j = -kappa a_j: w_j = omega(p_j - p_y + shift) for j != y, W their sum, and the shift where
+    // shift + W - ln(q - W) = 0; the left side rises with the shift.
     void implicit(const double* f, double keep, int n, int y, double kappa, double weight, double* out) const {
         std::fill_n(out, n, 0.0);
         if (n < 2) return;
@@ -184,32 +188,31 @@ struct Softmax : Fixed {
             for (int j = 0; j < n; ++j) out[j] *= -weight;
             return;
         }
-        const double log_q = std::log(q);
-        const auto mass = [&](double t, double* derivative) {
-            const double zeta = keep * f[y] + t - std::log1p(-t / q);
-            double sum = 0, falls = 0;
+        double slope_now = 0;
+        const auto excess = [&](double shift) {
+            double sum = 0, rises = 0;
             for (int j = 0; j < n; ++j) {
                 if (j == y) continue;
-                const double w = wright_omega(log_q + keep * f[j] - zeta);
-                out[j] = w;
+                const double w = out[j] = wright_omega(keep * f[j] - keep * f[y] + shift);
                 sum += w;
-                falls += w / (1 + w);
+                rises += w / (1 + w);
             }
-            *derivative = 1 + falls * (1 + 1 / (q - t));
-            return t - sum;
+            slope_now = 1 + rises * (1 + 1 / (q - sum));
+            return sum < q ? shift + sum - std::log(q - sum) : INFINITY;
         };
-        double d;
-        double high = std::min(-mass(0.0, &d), q * (1 - 1e-16)), low = 0, t = 0.5 * high;
+        double high = std::log(q), step = 1;
+        while (excess(high - step) > 0) step *= 2;
+        double low = high - step, shift = low;
         for (int i = 0; i < 200; ++i) {
-            const double residual = mass(t, &d);
-            (residual > 0 ? high : low) = t;
-            const double newton = t - residual / d;
+            const double residual = excess(shift);
+            (residual > 0 ? high : low) = shift;
+            const double newton = shift - residual / slope_now;  // -inf where all of q was gone
             const double next = low < newton && newton < high ? newton : 0.5 * (low + high);
-            const bool done = std::abs(next - t) <= 1e-15 * next || next == low || next == high;
-            t = next;
+            const bool done = std::abs(next - shift) <= 2e-16 * std::abs(next) || next == low || next == high;
+            shift = next;
             if (done) break;
         }
-        mass(t, &d);
+        excess(shift);
         double sum = 0;
         for (int j = 0; j < n; ++j) {
             if (j == y) continue;

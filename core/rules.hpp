@@ -153,12 +153,12 @@ struct ROMMA : RuleBase {
         const double f = e.f[0], yf = e.y * f, kn = e.kappa * e.norm2;
         if (!(e.kappa > 0) || !(e.weight > 0) || (aggressive ? yf >= 1 : yf > 0)) return step;
         const double den = kn - f * f;
-        if (e.norm2 == 0 || yf >= kn || den <= 1e-12 * kn) {  // only the newest constraint binds, or start anew
+        if (e.norm2 == 0 || yf >= kn || !(den > 1e-12 * kn)) {  // only the newest constraint binds, or start anew
             step.keep = 0;
             move[0] = e.y / e.kappa;
         } else {
             step.keep = (kn - yf) / den;
-            move[0] = e.norm2 * (e.y - f) / den;
+            move[0] = e.norm2 / den * (e.y - f);
         }
         return step;
     }

@@ -312,7 +312,7 @@ def svmd(
         xi = size * slopes(m, loss, f, y)
         pi = reg * m.inner(m.alpha, m.beta) + xi @ v
         m.rate = max(1e-12, m.rate * max(0.5, 1 - meta * pi))
-        m.rate = eta = min(m.rate, 0.999 / reg) if reg > 0 else m.rate
+        m.rate = eta = min(m.rate, 1e6 * rate, 0.999 / reg if reg > 0 else math.inf)
         tilde = xi + memory * size * bends(m, loss, f, y, v)
         m.beta = memory * (1 - eta * reg) * m.beta - eta * reg * m.alpha
         m.beta[:, t] -= eta * tilde

@@ -2,19 +2,19 @@
 
 import math
 
+import naive
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from sklearn.svm import SVC
+from test_algorithms import ADAPTIVE, BACKENDS, FIXED, KERNELS, near, stream, target
+from test_multiclass import COST, labelled
+
 from gossamer import Learner
 from gossamer.budgets import Oldest, Smallest
 from gossamer.kernels import Gaussian, Linear, Polynomial
 from gossamer.losses import EpsilonInsensitive, Hinge, Logistic, Multiclass, Novelty, Softmax, Squared, SquaredHinge
 from gossamer.rules import ALMA, ROMMA, SVMD, Adatron, Gradient, Implicit, PassiveAggressive, Perceptron, Projection
-from scipy.optimize import minimize
-from sklearn.svm import SVC
-
-import naive
-from test_algorithms import ADAPTIVE, BACKENDS, FIXED, KERNELS, near, stream, target
-from test_multiclass import COST, labelled
 
 KINDS = ("stationary", "drifting", "repeated")
 BUDGETS = (None, Oldest(9), Smallest(9))

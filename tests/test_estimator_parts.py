@@ -4,9 +4,11 @@ import inspect
 import itertools
 import math
 
-import gossamer
 import numpy as np
 import pytest
+from test_estimators import CLASSIFIERS, DETECTORS, FOUND, MANY, REGRESSORS, data, made, name_of
+
+import gossamer
 from gossamer import Learner, taxonomy
 from gossamer.budgets import Oldest, Smallest
 from gossamer.kernels import Gaussian, Polynomial
@@ -23,8 +25,6 @@ from gossamer.losses import (
     SquaredHinge,
 )
 from gossamer.rules import ALMA, ROMMA, SVMD, Adatron, Gradient, Implicit, PassiveAggressive, Perceptron, Projection
-
-from test_estimators import CLASSIFIERS, DETECTORS, FOUND, MANY, REGRESSORS, data, made, name_of
 
 COST = np.array([[0.0, 2.0, 0.5], [1.0, 0.0, 1.5], [0.3, 0.7, 0.0]])
 FALLING = "inverse_sqrt"

@@ -5,14 +5,15 @@ import itertools
 import math
 import pickle
 
-import gossamer
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+
+import gossamer
 from gossamer import taxonomy
 from gossamer._online import OnlineClassifier
 from gossamer.kernels import Gaussian
-from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
-from sklearn.exceptions import NotFittedError
 
 FOUND = [getattr(gossamer, name) for name in gossamer.__all__]
 FOUND = [part for part in FOUND if isinstance(part, type) and issubclass(part, BaseEstimator)]

@@ -8,15 +8,21 @@ import pytest
 from parts import assert_same, stream
 
 from gossamer import Learner
-from gossamer.budgets import Oldest, Smallest
+from gossamer.budgets import Oldest, Smallest, Sublinear
 from gossamer.kernels import Custom, Gaussian, Laplace, Linear, Matern, Polynomial
 from gossamer.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss, Novelty, Pinball, Squared, SquaredHinge
-from gossamer.rules import Gradient, Implicit
+from gossamer.rules import ROMMA, Gradient, Implicit
 
 SENTENCE = re.compile(r"The '\w+' parameter of \w+ must be .+\. Got .+ instead\.", re.DOTALL)
+
+
+def in_python(A, B):
+    return Gaussian(0.5)(A, B)
+
+
 KERNELS = {
     "native": lambda: (Gaussian(0.5), "auto"),
-    "python kernel": lambda: (Custom(lambda A, B: Gaussian(0.5)(A, B)), "auto"),
+    "python kernel": lambda: (Custom(in_python), "auto"),
     "numpy": lambda: (Gaussian(0.5), "numpy"),
 }
 MACHINES = pytest.mark.parametrize("machine", KERNELS)
@@ -295,7 +301,9 @@ def test_bad_parameters(part, parameter, values):
         ("average", {"average": "all"}, "Learner"),
         ("average", {"average": None}, "Learner"),
         ("track_norm", {"track_norm": 1}, "Learner"),
-        ("track_norm", {"track_norm": True, "budget": Smallest(10**6)}, "Learner"),
+        ("budget", {"track_norm": True, "budget": Smallest(10**6)}, "Learner"),
+        ("budget", {"track_norm": True, "budget": Sublinear(0.9, 1.0)}, "Learner"),
+        ("budget", {"rule": ROMMA(), "budget": Smallest(10**6)}, "Learner"),
         ("backend", {"backend": "cuda"}, "Learner"),
         ("margin", {"loss": Hinge(0.0)}, "Hinge"),
         ("joint", {"rule": Implicit(joint=True)}, "Implicit"),

@@ -2,16 +2,16 @@
 
 import itertools
 
+import naive
 import numpy as np
 import pytest
+from naive import Run
+from test_algorithms import BACKENDS, BUDGETS, KERNELS, compare, near, stream
+
 from gossamer import Learner, taxonomy
 from gossamer.kernels import Gaussian, Linear, Polynomial
 from gossamer.losses import Multiclass, Softmax
 from gossamer.rules import SVMD, Gradient, Implicit, Perceptron
-
-import naive
-from naive import Run
-from test_algorithms import BACKENDS, BUDGETS, KERNELS, compare, near, stream
 
 N = 4
 PLAIN = 1.0 - np.eye(N)

@@ -18,20 +18,22 @@ from gossamer.rules import Gradient, Implicit
 SCRIPT = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from parts import examples, stream
+from parts import agree, examples, stream
 import numpy as np
 from gossamer import Learner, _core
-from gossamer.losses import Squared
+from gossamer.losses import Hinge, Multiclass, Softmax, Squared
 results = []
 for kernel in examples("kernel"):
     kernel = kernel.resolve(np.zeros((1, 3)))
     if kernel.program() is None:
         continue
     for rule in examples("rule", one_each=True):
-        for dtype in (np.float32, np.float64):
-            X, y = stream(Squared(), 50, seed=1, dtype=dtype)
-            learner = Learner(kernel, Squared(), rule)
-            results.append([learner.learn(X, y).tolist(), learner.score(X).tolist()])
+        for loss in [loss for loss in (Squared(), Hinge(), Multiclass(), Softmax()) if agree(loss, rule)]:
+            for dtype in (np.float32, np.float64):
+                X, y = stream(loss, 50, seed=1, dtype=dtype)
+                learner = Learner(kernel, loss, rule)
+                scores = np.nan_to_num(learner.learn(X, y), neginf=0.0)  # a class not yet seen
+                results.append([repr(learner), scores.tolist(), learner.score(X).tolist()])
 print(json.dumps([_core.isa(), results]))
 """
 
@@ -58,9 +60,9 @@ def test_instruction_sets_agree():
             continue
         other_isa, others = json.loads(other.stdout)
         assert other_isa == name
-        for i, (one, two) in enumerate(zip(results, others, strict=True)):
+        for i, ((learner, *one), (_, *two)) in enumerate(zip(results, others, strict=True)):
             rtol = 1e-9 if i % 2 else 1e-3  # float32 and float64 in turn
-            np.testing.assert_allclose(two, one, rtol=rtol, atol=rtol * np.abs(one).max())
+            np.testing.assert_allclose(two, one, rtol=rtol, atol=rtol * np.abs(one).max(), err_msg=learner)
 
 
 def test_unknown_instruction_set():
@@ -85,6 +87,8 @@ def test_parts_with_a_twin_run_natively(loss, budget):
     for kernel in examples("kernel"):
         kernel = kernel.resolve(X)
         for rule in examples("rule", one_each=True):
+            if not agree(loss, rule, budget):
+                continue
             learner = Learner(kernel, loss, rule, budget)
             learner.learn(X, y)
             twins = all(part.compiled() is not None for part in (loss, rule, budget))
@@ -111,6 +115,8 @@ def test_subclasses_are_taken_at_their_word(part):
     chosen = {"kernel": Gaussian(0.5), "loss": Squared(), "rule": Implicit(), "budget": Smallest(4)}
     kind = next(kind for kind, base in KINDS.items() if isinstance(user, base))
     chosen[kind] = user
+    if kind == "rule":  # with the first loss it takes
+        chosen["loss"] = next(loss for loss in (Squared(), Hinge()) if agree(loss, example))
     if not agree(chosen["loss"], chosen["rule"]):
         chosen["rule"] = Gradient()
     X, y = stream(chosen["loss"], 30, seed=2)

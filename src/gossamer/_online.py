@@ -168,14 +168,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
         names = [None if ids is None else ids[part] for part in (slice(split), slice(split, None))]
         cut = [None if weights is None else weights[part] for part in (slice(split), slice(split, None))]
-        scores = np.zeros(0)
+        scores, first = np.zeros(0), {} if later is None else learner.state()
         if split:
             targets = codes[:split] if many else 2.0 * codes[:split] - 1.0
             scores = np.asarray(learner.learn(X[:split], targets, cut[0], ids=names[0]))
         if later is not None:
             later.kernel = learner.kernel if split or before else later.kernel
             later.restore(_widened(learner.state()))
-            rest = np.asarray(later.learn(X[split:], codes[split:], cut[1]))
+            try:
+                rest = np.asarray(later.learn(X[split:], codes[split:], cut[1]))
+            except BaseException:  # somebody's kernel failed: as if the first part had not been learned either
+                learner.restore(first)
+                raise
             scores = np.vstack([_per_class(scores, codes[:split], len(before), rest.shape[1]), rest])
             learner, many = later, True
         self._keep(learner, X)

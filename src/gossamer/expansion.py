@@ -21,8 +21,10 @@ Ints = NDArray[np.int64]
 
 #: The scale is folded into the coefficients before it leaves [1 / FOLD, FOLD].
 FOLD = 1e6
-#: A norm tracked through removals is recomputed after this many updates, so that rounding cannot add up.
+#: A norm tracked through removals is recomputed after this many updates, so that rounding cannot add up...
 REFRESH = 10_000
+#: ... where each digit (to base e) that cancels in it counts as this many.
+PER_DIGIT = 1_000
 
 #: What happened to the slots, in order: (PLACE, row, slot), or (REMOVE, slot, last): the last point moves to slot.
 Event = tuple[int, int, int]
@@ -147,7 +149,7 @@ class Expansion:
             self.gram = None if self.gram is None else np.pad(self.gram, (0, 1))
         self.raw[:, slot], self.kappas[slot], self.births[slot], self.ids[slot] = move / self.scale, kappa, birth, name
         self.summed[:, slot], self.entered[slot] = 0.0, self.rounds_scale
-        self.norm2 = max(0.0, self.norm2 + 2 * float(move @ f) + kappa * float(move @ self.joint(move)))
+        self._add(2 * float(move @ f), kappa * float(move @ self.joint(move)))
         if v is not None and trace_move is not None:
             self.trace[:, slot] = (trace_move - self.mix * move) / self.trace_scale
             self.inner += float(trace_move @ f + move @ v + kappa * (move @ trace_move))
@@ -155,16 +157,13 @@ class Expansion:
             self.gram[slot, : len(row)] = row
             self.gram[: len(row), slot] = row
             self.gram[slot, slot] = kappa
-            self.refresh_in -= 1
-            if self.refresh_in <= 0:
-                self.norm2, self.refresh_in = self.norm_of(self.gram) ** 2, REFRESH
 
     def change(self, slot: int, delta: float, value: float) -> None:
         """The coefficient of a slot grows by delta; value: f at its point."""
         self.summed[:, slot] += self.raw[:, slot] * (self.rounds_scale - self.entered[slot])
         self.entered[slot] = self.rounds_scale
         self.raw[0, slot] += delta / self.scale
-        self.norm2 = max(0.0, self.norm2 + 2 * delta * value + delta * delta * float(self.kappas[slot]))
+        self._add(2 * delta * value, delta * delta * float(self.kappas[slot]))
 
     def remove(self, slot: int) -> None:
         """Drop a term; the last one moves to its slot."""
@@ -183,12 +182,29 @@ class Expansion:
         if self.gram is not None:
             a, row, kappa = self.coefs[:, slot], self.gram[slot], self.kappas[slot]
             f = self.joint(self.coefs) @ row
-            self.norm2 += float(-2 * a @ f + kappa * (a @ self.joint(a)))
+            self._add(-2 * float(a @ f), kappa * float(a @ self.joint(a)))
             if len(self.trace):
                 b, v = self.trace_coefs[:, slot], self.trace_coefs @ row
                 self.inner += float(-a @ v - b @ f + kappa * (a @ b))
         if self.average == "all":
             self.dropped = np.column_stack([self.dropped, self.total[:, slot]])
+
+    def _add(self, cross: float, square: float) -> None:
+        """||f||^2 after a step, and how much of its precision has gone."""
+        gross = self.norm2 + abs(cross) + square
+        self.norm2 = max(0.0, self.norm2 + cross + square)
+        if self.gram is None or gross == 0:
+            return
+        lost = PER_DIGIT * math.log(gross / self.norm2) if self.norm2 > 0 else math.inf
+        self.refresh_in -= 1 + (int(lost) if lost < REFRESH else REFRESH)  # also where it is not a number
+
+    def refresh(self) -> None:
+        """The norm, and SVMD's product, once more from the kernel values, when too much precision has gone."""
+        if self.gram is None or self.refresh_in > 0:
+            return
+        self.norm2, self.refresh_in = self.norm_of(self.gram) ** 2, REFRESH
+        if len(self.trace):
+            self.inner = float(np.sum((self.coefs @ self.gram) * self.trace_coefs))
 
     @property
     def total(self) -> Floats:
@@ -278,6 +294,7 @@ class Loop:
                     events.append((PLACE, t, slot))
             while (gone := self.budget.expired(e, self.steps + 1)) is not None:
                 events.append(self._remove(gone, block))
+            e.refresh()
         return events
 
     def _emit(self, f: Floats, target: float, out: Floats) -> None:

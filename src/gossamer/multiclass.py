@@ -129,12 +129,17 @@ class Multiclass(Loss):
         counts = np.arange(1, len(others) + 1)
         levels = (u[y] + np.cumsum(others)) / (counts + 1)
         theta = levels[others > np.append(u[y], levels[:-1])][-1]
-        if (theta - u[y]) / kappa > weight:
-            levels = (np.cumsum(others) - weight * kappa) / counts
-            theta = levels[others > levels][-1]
-        a: Floats = -np.maximum(0.0, u - theta) / kappa
-        a[y] = 0.0
-        a[y] = -a.sum()
+        if (theta - u[y]) / kappa <= weight:
+            a: Floats = -np.maximum(0.0, u - theta) / kappa
+            a[y] = 0.0
+            a[y] = -a.sum()
+            return a
+        # the right class has all it can get; the k highest others share it, each beside its mean
+        means = np.cumsum(others) / counts
+        k = 1 + int(np.sum(others[1:] > means[:-1] - weight * kappa / counts[:-1]))
+        mean = others[0] + float(np.mean(others[:k] - others[0]))
+        a = np.where(u >= others[k - 1], -np.maximum(0.0, weight / k + (u - mean) / kappa), 0.0)
+        a[y] = weight
         return a
 
     def _pairwise(self, p: Floats, y: int, kappa: float, weight: float) -> Floats:
@@ -216,29 +221,28 @@ class Softmax(Loss):
     def implicit_many(
         self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
     ) -> Floats:
-        """a = weight (e_y - softmax(p + kappa a)), by a search for the mass t that leaves class y:
-
-        sum over j != y of omega(ln q + p_j - zeta(t)) = t, zeta(t) = p_y + t - ln(1 - t / q), q = weight kappa,
-        with omega the Wright function; the left side falls and the right side rises with t.
+        """a = weight (e_y - softmax(p + kappa a)). With q = weight kappa and omega the Wright function, -kappa a_j is
+        w_j = omega(p_j - p_y + shift) for j != y, W their sum, and the shift is found where shift + W - ln(q - W) = 0;
+        the left side rises with it.
         """
         if len(p) < 2:
             return np.zeros(len(p))
         q = weight * kappa
         if not q > 1e-300:
             return -weight * self.slope(p, y)
-        others = np.delete(np.arange(len(p)), y)
+        above = np.delete(p, y) - p[y]
 
-        def masses(t: float) -> Floats:
-            return np.asarray(wrightomega(math.log(q) + p[others] - (p[y] + t - math.log1p(-t / q))))
+        def excess(shift: float) -> float:
+            sum_ = float(wrightomega(above + shift).sum())
+            return shift + sum_ - math.log(q - sum_) if sum_ < q else 1e300
 
-        high = min(float(masses(0.0).sum()), q * (1 - 1e-16))
-        t = high
-        if high > 0 and high - masses(high).sum() > 0:
-            t = float(brentq(lambda s: s - float(masses(s).sum()), 0.0, high, xtol=1e-300, rtol=1e-15, maxiter=1000))
-        a = np.zeros(len(p))
-        a[others] = -masses(t) / kappa
+        high, step = math.log(q), 1.0
+        while excess(high - step) > 0:
+            step *= 2.0
+        shift = float(brentq(excess, high - step, high, xtol=1e-300, rtol=1e-15, maxiter=1000))
+        a = np.insert(-wrightomega(above + shift) / kappa, y, 0.0)
         a[y] = -a.sum()
-        return a
+        return np.asarray(a)
 
     def numbers(self) -> tuple[float, ...]:
         return (float(self.classes or 0),)
@@ -301,7 +305,10 @@ def _graph_paths(graph: Any) -> list[Path]:
         edges = [(child, float(graph.edges[node, child].get("weight", 1.0))) for child in below]
         return [p for edge in edges for p in walk(edge[0], (*path, edge))] if below else [path]
 
-    return walk(roots[0], ())
+    paths = walk(roots[0], ())
+    if len({node for path in paths for node, _ in path}) != len(graph) - 1:  # a circle apart from the root
+        raise _checks.wrong("taxonomy", "tree", "a tree with one root and its edges downwards", graph)
+    return paths
 
 
 def _shared(a: Path, b: Path) -> float:

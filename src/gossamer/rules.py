@@ -371,9 +371,9 @@ class ROMMA(Rule):
         if not (e.kappa > 0 and e.weight > 0) or (right >= 1 if self.aggressive else right > 0):
             return Step(1.0, 0.0, e.offset, loss.level)
         den = kn - e.value * e.value
-        if e.norm2 == 0 or right >= kn or den <= 1e-12 * kn:  # only the newest constraint binds, or start anew
+        if e.norm2 == 0 or right >= kn or not den > 1e-12 * kn:  # only the newest constraint binds, or start anew
             return Step(0.0, e.y / e.kappa, e.offset, loss.level)
-        return Step((kn - right) / den, e.norm2 * (e.y - e.value) / den, e.offset, loss.level)
+        return Step((kn - right) / den, e.norm2 / den * (e.y - e.value), e.offset, loss.level)
 
     def numbers(self) -> tuple[float, ...]:
         return (*super().numbers(), float(self.aggressive))

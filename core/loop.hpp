@@ -40,6 +40,7 @@ public:
             [&](const auto& r) {
                 with_ids_ = expansion.with_ids = r.needs_ids;
                 with_trace_ = r.needs_trace;
+                if constexpr (std::is_same_v<std::decay_t<decltype(r)>, SVMD>) trace_matters_ = r.meta > 0;
                 expansion.rate = r.rate;
             },
             this->rule);
@@ -99,7 +100,9 @@ public:
                 f_[c] *= step.keep;
             }
             // a step no larger than the rounding of the score it was made from is none
-            if (kappa > 0 && largest(move_) * kappa > epsilon * largest_score) {
+            // (SVMD's trace may move where an implicit step leaves f alone)
+            if (kappa > 0 && (largest(move_) * kappa > epsilon * largest_score ||
+                              (trace_matters_ && largest(trace_move_) * kappa > epsilon * largest(v_)))) {
                 ++updates;
                 own == refuse ? admit(t, kappa, block, source) : revise(own, t, block, source);
             }
@@ -142,7 +145,7 @@ private:
     Values f_, v_, move_, trace_move_;  // of the example at hand
     std::ptrdiff_t ld_ = 0;
     int rows_ = 0;
-    bool with_ids_ = false, with_trace_ = false;
+    bool with_ids_ = false, with_trace_ = false, trace_matters_ = false;
     Target target_ = Target::real;
 
     // a newcomer: the budget finds it a slot, or not

@@ -122,7 +122,7 @@ private:
             gradient[j] = delta(y, j) + keep * f[j];
             size = std::max(size, std::abs(gradient[j]));
         }
-        for (int round = 0; round < 1000 * n; ++round) {
+        for (int round = 0; round < 20000 * n; ++round) {
             int up = 0, down = -1;
             for (int j = 0; j < n; ++j) {
                 if (gradient[j] > gradient[up]) up = j;

@@ -74,7 +74,9 @@ class Run(Model):
             self.alpha *= keep
             self.alive = self.alive if keep else []
             # zero coefficients are not stored; what rounding leaves of a zero is one
-            if np.abs(new).max() * gram[t, t] > 1e-13 * max(1.0, float(np.abs(f).max())):
+            # (a term of SVMD's v alone is a term too)
+            moved = max(np.abs(new).max() * gram[t, t], 1e-3 * np.abs(self.beta[:, t]).max() * gram[t, t])
+            if moved > 1e-13 * max(1.0, float(np.abs(f).max())):
                 self.updates += 1
                 self.alive.append(t)
                 self.alpha[: np.size(new), t] = new

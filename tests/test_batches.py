@@ -95,7 +95,8 @@ def learners(draw, kernels):
     size = draw(st.integers(1, 40))
     budgets = [*BUDGETS, Smallest(size), Smallest(size, by="coefficient"), Oldest(size)]
     budget = draw(st.sampled_from([budget for budget in budgets if agree(loss, rule, budget)]))
-    average, track_norm = draw(st.sampled_from([False, True, "sparse"])), budget.limit is not None and draw(st.booleans())
+    average = draw(st.sampled_from([False, True, "sparse"]))
+    track_norm = budget.limit is not None and draw(st.booleans())
     kernel = draw(st.sampled_from(kernels))
     return loss, lambda **more: Learner(kernel, loss, rule, budget, average=average, track_norm=track_norm, **more)
 

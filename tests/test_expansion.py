@@ -15,7 +15,8 @@ from gossamer.rules import ROMMA, SVMD, Adatron, Example, Gradient, Implicit, Pa
 
 RULES = examples("rule")
 #: One setting of each loss, the plain hinge that some rules insist on, and all losses with several classes.
-SOME = [*dict.fromkeys([*examples("loss", True), Hinge(), *(loss for loss in examples("loss") if loss.target == "label")])]
+LABEL = [loss for loss in examples("loss") if loss.target == "label"]
+SOME = [*dict.fromkeys([*examples("loss", True), Hinge(), *LABEL])]
 BACKENDS = pytest.mark.parametrize("backend", ["auto", "numpy"])
 
 

@@ -134,7 +134,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return self._anew(X, y, sample_weight)
 
     def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._learn(X, y, sample_weight, np.unique(np.asarray(y)))
+        self._learn(X, y, sample_weight, _unique(self, "y", _labels(self, y)))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Go on with more rows. ``classes`` may be given with the first: then no other label may come."""
@@ -151,6 +151,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Floats:
         labels = _labels(self, y)
+        _unique(self, "y", labels)
         before = self.__dict__.get("_order", [])
         order, given = self._order_after(labels, classes)
         learner = self.__dict__.get("learner_")
@@ -194,8 +195,11 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         structure = self._structure()
         if isinstance(structure, Taxonomy):
             classes = structure.labels
-        if not order and classes is not None:
-            order, given = np.unique(np.asarray(classes)).tolist(), True
+        if classes is not None:
+            known = _unique(self, "classes", np.asarray(classes)).tolist()
+            if order and (not given or set(known) != set(order)):
+                raise _checks.wrong(self, "classes", f"those of the first call, {sorted(order)}", known)
+            order, given = order or known, True
         if structure is not None and not given:
             raise _checks.wrong(self, "classes", "given to partial_fit where there is a cost", None)
         _, first = np.unique(labels, return_index=True)
@@ -324,6 +328,16 @@ def _labels(owner: object, y: Any) -> Array:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise _checks.wrong(owner, "y", "labels without NaN or infinity", labels[~np.isfinite(labels)][0])
     return labels
+
+
+def _unique(owner: object, parameter: str, labels: Array) -> Array:
+    """The different labels in order; an error where they have none."""
+    try:
+        if labels.ndim == 1:
+            return np.unique(labels)
+    except TypeError:
+        pass
+    raise _checks.wrong(owner, parameter, "a vector of labels of one kind", labels.tolist())
 
 
 def _codes(labels: Array, order: list[Any]) -> Floats:

@@ -247,4 +247,4 @@ class AdatronClassifier(_Classic, OnlineClassifier):
 
     def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
         labels = np.asarray(y)
-        self._learn(X, labels, sample_weight, np.unique(labels), np.arange(len(labels)))
+        self._learn(X, labels, sample_weight, np.unique(labels) if labels.ndim == 1 else None, np.arange(labels.size))

@@ -281,7 +281,11 @@ class Loop:
             f = step.keep * f
             move = np.atleast_1d(np.asarray(step.coefficient, dtype=np.float64))
             # a step no larger than the rounding of the score it was made from is none
-            if kappa > 0 and float(np.abs(move).max()) * kappa > self.epsilon * largest:
+            # (SVMD's trace may move where an implicit step leaves f alone)
+            counts = float(np.abs(move).max()) * kappa > self.epsilon * largest
+            if v is not None and trace_move is not None and getattr(self.rule, "meta", 1.0) > 0:
+                counts |= float(np.abs(trace_move).max()) * kappa > self.epsilon * float(np.abs(v).max())
+            if kappa > 0 and counts:
                 self.updates += 1
                 if own is not None:
                     e.change(own, float(move[0]), float(f[0]))

@@ -149,7 +149,7 @@ class Multiclass(Loss):
         pi[y] = 1.0
         gradient = self.costs(y, n) + p
         size = max(1.0, float(np.abs(gradient).max()))
-        for _ in range(1000 * n):
+        for _ in range(20_000 * n):  # a singular label kernel may take thousands
             up = int(gradient.argmax())
             down = int(np.where(pi > 0, gradient, np.inf).argmin())
             gap = gradient[up] - gradient[down]

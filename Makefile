@@ -28,7 +28,7 @@ test: $(VENV)/.extra-test ## ruff, mypy, the tests, the examples in the docstrin
 	@echo "mypy (the installed package)"
 	@$(BIN)/python -m mypy
 	@echo "pytest"
-	@$(BIN)/python -m pytest tests $(ARGS)
+	@$(BIN)/python -m pytest tests -n 2 $(ARGS)
 	@echo "doctests (of the installed package)"
 	@$(BIN)/python -m pytest --doctest-modules --pyargs gossamer
 

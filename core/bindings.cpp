@@ -327,11 +327,19 @@ NB_MODULE(_core, m) {
             "block"_a, "cross"_a, "kappas"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(),
             "scores"_a, "levels"_a.none())
         .def("copy", [](const Loop& self) { return Loop(self); })
+        .def("gram",
+             [](const Loop& self) -> nb::object {
+                 const auto size = static_cast<std::size_t>(self.expansion.size());
+                 return self.expansion.with_gram ? nb::cast(array(self.expansion.get_gram(), {size, size})) : nb::none();
+             },
+             "k(points, points), if it is kept.")
         .def("state", [](Loop& self) { return state_of(self); })
         .def(
             "restore",
             [](Loop& self, const State& state, std::optional<Square> gram) {
                 restore(self, state);
+                const std::size_t size = self.expansion.size();
+                if (gram) expect(gram->size(), size * size, "gram");
                 if (gram) self.expansion.set_gram(std::vector<double>(gram->data(), gram->data() + gram->size()));
             },
             "state"_a, "gram"_a.none())

@@ -208,6 +208,14 @@ struct Expansion {
         refresh_in = refresh_every;
     }
 
+    // k(points, points) as it is kept, row-major
+    Values get_gram() const {
+        Values values;
+        for (int i = 0; i < size(); ++i)
+            for (int j = 0; j < size(); ++j) values.push_back(between(i, j));
+        return values;
+    }
+
     void set_gram(const Values& values) {
         stride = 0;
         gram.clear();

@@ -27,8 +27,7 @@ def losses_of(rule):
 
 class Eager:
     """The algorithm as on paper: a matrix of coefficients (classes, rows), all of them multiplied in every round, every
-    norm and product from the Gram matrix, no budget. ``ids`` say which rows are the same example. Where f gets no new
-    term, SVMD's trace gets none either."""
+    norm and product from the Gram matrix, no budget. ``ids`` say which rows are the same example."""
 
     def __init__(self, kernel, loss, rule, X, y, weights=None, ids=None):
         n, self.many = len(X), loss.target == "label"
@@ -61,12 +60,14 @@ class Eager:
             )  # fmt: skip
             if step.trace is not None:
                 v, rate = step.trace.keep * v - step.trace.drift * f, step.trace.rate
-                v[:known, t] = step.trace.coefficient if np.any(step.coefficient) else 0.0
+                v[:known, t] = step.trace.coefficient
             f *= step.keep
             f[:known, slot] += step.coefficient
             slots[t if ids is None else int(ids[t])] = slot
             self.offset, self.level = step.offset, step.level
-            self.updates += int(np.any(step.coefficient))
+            # SVMD's trace may move where an implicit step leaves f alone
+            moved = step.trace is not None and rule.meta > 0 and np.any(step.trace.coefficient)
+            self.updates += int(moved or np.any(step.coefficient))
         self.coefs, self.norm = f, math.sqrt(max(0.0, product(f, f)))
 
     def mean_score(self, kernel, X, Z):

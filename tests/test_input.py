@@ -10,8 +10,10 @@ from parts import assert_same, stream
 from gossamer import Learner
 from gossamer.budgets import Oldest, Smallest, Sublinear
 from gossamer.kernels import Custom, Gaussian, Laplace, Linear, Matern, Polynomial
-from gossamer.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss, Novelty, Pinball, Squared, SquaredHinge
-from gossamer.rules import ROMMA, Gradient, Implicit
+from gossamer.losses import (
+    EpsilonInsensitive, Hinge, Huber, Logistic, Loss, Multiclass, Novelty, Pinball, Softmax, Squared, SquaredHinge,
+)  # fmt: skip
+from gossamer.rules import ALMA, ROMMA, SVMD, Adatron, Gradient, Implicit, PassiveAggressive, Projection
 
 SENTENCE = re.compile(r"The '\w+' parameter of \w+ must be .+\. Got .+ instead\.", re.DOTALL)
 
@@ -158,6 +160,27 @@ def test_bad_labels(name, loss, machine):
 
 
 @MACHINES
+@pytest.mark.parametrize("loss", [Multiclass(classes=4), Softmax()], ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("last", [-1.0, 0.5, math.nan, math.inf, 1e300, "spam", None])
+def test_bad_classes(last, loss, machine):
+    """A class is an index 0, 1, ..., below their number where that is given; ids are for rules that ask for them."""
+    learner, X = trained(machine, loss, Gradient()), stream(loss, 50, seed=3)[0]
+    fails("y", lambda: learner.learn(X, [0.0] * 49 + [last]), learner)
+    fails("y", lambda: learner.learn_one(X[0], last), learner)
+    fails("ids", lambda: learner.learn(X, [0.0] * 50, ids=range(50)), learner)
+    if loss.classes:
+        fails("y", lambda: learner.learn(X, [0.0] * 49 + [4.0]), learner)
+
+
+@MACHINES
+@pytest.mark.parametrize("ids", [[-1, 0], [0.0, 1.0], [0], ["a", "b"], [[0], [1]]], ids=str)
+def test_bad_ids(ids, machine):
+    """Ids are integers, one per row, none negative."""
+    learner = trained(machine, rule=Adatron())
+    fails("ids", lambda: learner.learn(np.zeros((2, 3)), [1.0, -1.0], ids=ids), learner)
+
+
+@MACHINES
 @pytest.mark.parametrize("loss", [Squared(), Pinball(), Huber()], ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("name", ["last is nan", "classes", "short", "long", "two columns", "number", "none", "nones"])
 def test_bad_targets(name, loss, machine):
@@ -270,6 +293,29 @@ def test_rate_times_reg():
         (Implicit, "schedule", ("linear", None)),
         (Implicit, "fit_intercept", (1, None)),
         (Implicit, "joint", (1, None)),
+        (Multiclass, "cost", (3.0, "high", [[0.0, 1.0]], [[0, 1], [1, 1]], [[0, -1], [1, 0]], [[0, math.nan], [1, 0]])),
+        (Multiclass, "label_kernel", ([[1.0, 2.0]], [[1, 2], [2, 1]], [[1, 0.5], [0, 1]], "tree")),
+        (Multiclass, "classes", (0, -1, 2.5, "3", True)),
+        (Multiclass, "step", ("fast", None)),
+        (Multiclass, "margin", (-0.1, math.nan, math.inf)),
+        (Softmax, "classes", (0, 2.5, "3")),
+        (Projection, "radius", (0.0, -1.0, math.nan, math.inf)),
+        (PassiveAggressive, "C", (0.0, -1.0, math.nan, None)),
+        (PassiveAggressive, "variant", ("PA-III", None, 1)),
+        (ALMA, "alpha", (0.0, 1.1, math.nan, None)),
+        (ALMA, "B", (0.0, -1.0, math.inf)),
+        (ALMA, "C", (0.0, math.inf, None)),
+        (ROMMA, "aggressive", (1, None)),
+        (Adatron, "rate", (0.0, math.inf)),
+        (Adatron, "C", (0.0, math.nan)),
+        (SVMD, "rate", (0.0, 100.0, math.inf)),
+        (SVMD, "reg", (-0.1, math.inf)),
+        (SVMD, "meta", (-0.1, math.inf)),
+        (SVMD, "memory", (-0.1, 1.1)),
+        (SVMD, "C", (0.0, math.inf)),
+        (Sublinear, "rate", (0.0, 1.0, math.inf)),
+        (Sublinear, "reg", (0.0, math.nan)),
+        (Sublinear, "exponent", (0.0, 0.5)),
         (Oldest, "size", (0, -3, 2.0, "4", True)),
         (Oldest, "age", (0, -3, 2.0, math.inf)),
         (Smallest, "size", (0, -3, 2.0, None, "4")),
@@ -278,7 +324,7 @@ def test_rate_times_reg():
 )
 def test_bad_parameters(part, parameter, values):
     """Every parameter out of its range is refused when the part is made."""
-    needed = {"size": 4} if part is Smallest else {}
+    needed = {Smallest: {"size": 4}, Sublinear: {"rate": 0.9, "reg": 1.0}}.get(part, {})
     for value in values:
         fails(parameter, lambda: part(**{**needed, parameter: value}), owner=part.__name__)  # noqa: B023
     if part is Oldest:
@@ -313,7 +359,7 @@ def test_bad_parameters(part, parameter, values):
         ("C", {"rule": Implicit(C=math.inf), "loss": Novelty(nu=0.2)}, "Implicit"),
         ("C", {"rule": Implicit(C=math.inf), "loss": type("Mine", (Loss,), {})()}, "Implicit"),
     ],
-    ids=str,
+    ids=lambda value: re.sub(r" at 0x\w+", "", str(value)),
 )
 def test_bad_learners(parameter, changed, owner):
     """Parts that are none, unknown names, and parts that do not go together are refused when the learner is made."""

@@ -298,7 +298,7 @@ def test_implicit_step_of_classes_is_optimal(loss, at, kappa, weight, seed):
     assert abs(a.sum()) <= 1e-9 * size
     assert (np.delete(a, y) <= 0).all()
     assert -1e-12 * size <= a[y] <= weight * (1 + 1e-12)
-    slack = 1e-9 * (abs(least) + kappa * size * size + weight * 1e-6 * (1 + np.abs(p).max()))
+    slack = 1e-9 * (abs(least) + kappa * size * size) + 1e-12 * weight * (1 + np.abs(p).max())
     if getattr(loss, "step", "exact") != "exact":
         return
     for move in (1e-4, 1e-2, 0.5, 3.0):
@@ -311,8 +311,8 @@ def test_implicit_step_of_classes_is_optimal(loss, at, kappa, weight, seed):
 @every_label_loss
 def test_extremes_of_classes_stay_finite(loss):
     """Huge and tiny k(x, x), weights and scores give finite steps, without a warning."""
-    for kappa, weight, top in itertools.product((1e-290, 1e-9, 1.0, 1e9, 1e290), repeat=3):
-        for p in np.array([[1.0, 0, 0, -1], [0, 1, -1, 0], [0, 0, 0, 0]]) * min(top, 1e6):
+    for kappa, weight in itertools.product((1e-140, 1e-9, 1.0, 1e9, 1e140), repeat=2):
+        for p in [s * np.array(p) for s in (1.0, 800.0, 1e6) for p in ([1, 0, 0, -1], [0, 1, -1, 0], [0, 0, 0, 0])]:
             a = loss.implicit_many(p, 0, kappa, weight, p)
             assert np.isfinite(a).all()
             assert np.abs(a).max() <= weight * (1 + 1e-12)

@@ -66,8 +66,6 @@ def test_goes_on_exactly(backend, data):
     for other in others:
         assert np.array_equal(other.learn(*rest), scores)
         mine, its = learner.state(), other.state()
-        if track_norm and learner.backend != "native":  # a kernel in Python rounds by the shape of its call
-            assert its.pop("norm2") == pytest.approx(mine.pop("norm2"), rel=1e-3, abs=1e-3)
         assert_same(its, mine)
         assert np.array_equal(other.score(X), learner.score(X))
         if average:

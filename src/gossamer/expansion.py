@@ -345,6 +345,10 @@ class Loop:
         arrays = {name: getattr(e, name).copy() for name in (*PER_OUTPUT, *PER_SLOT)}
         return {**arrays, **counts, **{name: getattr(e, name) for name in NUMBERS}}
 
+    def gram(self) -> Floats | None:
+        """The kernel values of the slots, if they are kept."""
+        return None if self.expansion.gram is None else self.expansion.gram.copy()
+
     def restore(self, state: dict[str, Any], gram: Floats | None) -> None:
         """Go back to a state; ``gram`` holds the kernel values of its points if norms are tracked."""
         e = self.expansion

@@ -290,7 +290,7 @@ class Learner:
         if self._machine is None:
             return {}
         machine = self._machine
-        points = {"points": machine.points(), "dropped_points": machine.dropped_points()}
+        points = {"points": machine.points(), "dropped_points": machine.dropped_points(), "gram": machine.tracked()}
         return {"kernel": self.kernel, **machine.state(), **points}
 
     def restore(self, state: dict[str, Any]) -> None:

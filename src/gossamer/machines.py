@@ -110,6 +110,10 @@ class Native:
     def state(self) -> dict[str, Any]:
         return dict(self.core.state())
 
+    def tracked(self) -> Floats | None:
+        """The kernel values that a tracked norm needs: made again bit for bit, so not saved."""
+        return None
+
     def restore(self, state: dict[str, Any], points: Array, dropped: Array) -> None:
         self.core.restore(state, points, dropped)
 
@@ -273,10 +277,16 @@ class Blocks:
     def state(self) -> dict[str, Any]:
         return dict(self.loop.state())
 
+    def tracked(self) -> Floats | None:
+        """The kernel values that a tracked norm needs: a kernel in Python rounds by the shape of its call."""
+        gram: Floats | None = self.loop.gram()
+        return gram
+
     def restore(self, state: dict[str, Any], points: Any, dropped: Any) -> None:
         self._points.set(points)
         self._dropped.set(dropped)
-        self.loop.restore(state, self.gram() if self._tracks else None)
+        gram = state.get("gram") if self._tracks else None
+        self.loop.restore(state, self.gram() if self._tracks and gram is None else gram)
 
 
 Machine = Native | Blocks

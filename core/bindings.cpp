@@ -279,9 +279,11 @@ template <class T> void bind_checks(nb::module_& m) {
         "longest_row",
         [](Matrix<T> x) {
             nb::gil_scoped_release release;
-            return tiles<T>().longest(x.data(), x.shape(0), static_cast<int>(x.shape(1)));
+            T norm;
+            const std::size_t row = tiles<T>().longest(x.data(), x.shape(0), static_cast<int>(x.shape(1)), &norm);
+            return std::pair<std::size_t, double>(row, static_cast<double>(norm));
         },
-        "x"_a, "The row of the largest norm.");
+        "x"_a, "The row of the largest squared norm, or the first whose norm is not finite; and that norm.");
 }
 
 }  // namespace
@@ -330,7 +332,8 @@ NB_MODULE(_core, m) {
         .def("gram",
              [](const Loop& self) -> nb::object {
                  const auto size = static_cast<std::size_t>(self.expansion.size());
-                 return self.expansion.with_gram ? nb::cast(array(self.expansion.get_gram(), {size, size})) : nb::none();
+                 if (!self.expansion.with_gram) return nb::none();
+                 return nb::cast(array(self.expansion.get_gram(), {size, size}));
              },
              "k(points, points), if it is kept.")
         .def("state", [](Loop& self) { return state_of(self); })

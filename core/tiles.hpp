@@ -68,8 +68,8 @@ template <class T> struct Tiles {
 
     bool (*finite)(const T* values, std::size_t count);
 
-    // the row of the largest norm of n rows of d
-    std::size_t (*longest)(const T* rows, std::size_t n, int d);
+    // the row of the largest squared norm of n rows of d, or the first whose norm is not finite; and that norm
+    std::size_t (*longest)(const T* rows, std::size_t n, int d, T* norm);
 };
 
 // The sixteen partial sums, stride apart, folded in the one order used everywhere.

@@ -183,6 +183,9 @@ void cross_pair(const T* packed, int panels, int d, const T* points, int j0, int
         int p = 0;
         for (; p + 3 <= panels; p += 3)
             column_tile<pair, 3>(packed + p * panel_size, s, d, out + (point - j0) * ldo + p * lanes);
+        // one chain of sums waits for itself: two panels take no longer than one
+        for (; p + 2 <= panels; p += 2)
+            column_tile<pair, 2>(packed + p * panel_size, s, d, out + (point - j0) * ldo + p * lanes);
         for (; p < panels; ++p)
             column_tile<pair, 1>(packed + p * panel_size, s, d, out + (point - j0) * ldo + p * lanes);
     };
@@ -444,26 +447,27 @@ template <class T> bool finite(const T* values, std::size_t count) {
     return rest == 0;
 }
 
-// the row with the largest squared norm; any order of summation will do
-template <class T> std::size_t longest(const T* rows, std::size_t n, int d) {
+// the row with the largest squared norm, or the first whose norm is not finite; any order of summation will do
+template <class T> std::size_t longest(const T* rows, std::size_t n, int d, T* norm) {
     std::size_t best = 0;
-    T most = -1;
+    *norm = -1;
     for (std::size_t i = 0; i < n; ++i) {
         const T* x = rows + i * d;
-        V<T> sum[2] = {};
+        V<T> sum[4] = {};
         int k = 0;
-        for (; k + 2 * width<T> <= d; k += 2 * width<T>)
-            for (int v = 0; v < 2; ++v) {
+        for (; k + 4 * width<T> <= d; k += 4 * width<T>)
+            for (int v = 0; v < 4; ++v) {
                 const V<T> part = load<T>(x + k + v * width<T>);
                 sum[v] = muladd(part, part, sum[v]);
             }
         T total = 0;
         for (; k < d; ++k) total += x[k] * x[k];
-        for (int l = 0; l < width<T>; ++l) total += sum[0][l] + sum[1][l];
-        if (!(total <= most)) {
-            most = total;
-            best = i;
-        }
+        const V<T> folded = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        for (int l = 0; l < width<T>; ++l) total += folded[l];
+        if (total <= *norm) continue;
+        *norm = total;
+        best = i;
+        if (!(total - total == 0)) break;
     }
     return best;
 }

@@ -34,7 +34,10 @@ template <class T> bool same(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 bool same(const Rows2& a, const Rows2& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Values& x, const Values& y) { return same(x, y); });
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (!same(a[i], b[i])) return false;
+    return true;
 }
 
 // -inf stands for a class not yet seen
@@ -149,7 +152,7 @@ template <class T> struct Data {
             weights.push_back(t % 7 == 3 ? 0.0 : t % 5 == 1 ? 2.0 : 1.0);
             ids.push_back(t % 40);
             if (t < 40) continue;
-            std::copy_n(x.begin() + static_cast<std::size_t>(t - 40) * d, d, x.begin() + static_cast<std::size_t>(t) * d);
+            std::copy_n(row(t - 40), d, x.begin() + static_cast<std::size_t>(t) * d);
             y[t] = y[t - 40];
         }
     }
@@ -199,7 +202,8 @@ template <class T> Product product(const Learner<T>& learner, const Expansion& e
             for (int i = 0; i < m; ++i)
                 for (int j = 0; j < m; ++j) {
                     const double other = with_trace ? e.trace_coef(b, j) : e.scale * e.raw[b][j];
-                    const double term = label * e.scale * e.raw[a][i] * other * gram[static_cast<std::size_t>(i) * m + j];
+                    const double k = gram[static_cast<std::size_t>(i) * m + j];
+                    const double term = label * e.scale * e.raw[a][i] * other * k;
                     p.value += term;
                     p.size += std::abs(term);
                 }
@@ -258,7 +262,8 @@ void compare(const Program& kernel, const Spec& loss, const Spec& rule, const Sp
         }
         const double slack = sizeof(T) == 4 ? 1e-3 : 1e-9;
         if (tracks) expect(product(other, b, false).near(b.norm2, slack), name + ": tracked norm");
-        if (tracks && !b.trace.empty()) expect(product(other, b, true).near(b.inner, slack), name + ": tracked product");
+        if (tracks && !b.trace.empty())
+            expect(product(other, b, true).near(b.inner, slack), name + ": tracked product");
         other.restore_points(other.points().rows(), other.dropped_points());  // also makes its Gram matrix again
         learn(other, data, {7}, its_scores, its_levels);
         expect(finite(its_scores), name + ": not finite after restore");
@@ -286,7 +291,8 @@ template <class T> void everything() {
                         Data<T>(rows, d, Targets::real, 1));
     // many support points: several strips, several panels, a Gram matrix that grows
     for (const auto& kernel : kernels)
-        compare(kernel, losses[4], rules[2], Spec{"smallest", {150, 1}}, Average::all, Data<T>(400, 3, Targets::real, 2));
+        compare(kernel, losses[4], rules[2], Spec{"smallest", {150, 1}}, Average::all,
+                Data<T>(400, 3, Targets::real, 2));
 }
 
 void errors() {

@@ -93,7 +93,7 @@ def test_lazy_is_eager(rule, backend):
     """Lazily scaled coefficients give the scores, coefficients, offset, level and norm of the eager algorithm, and with
     average=True the explicit mean of all hypotheses f_1 ... f_t, also of the offset."""
     for loss in losses_of(rule):
-        X, y, ids = examples_that_return(rule, loss, 60, seed=1)
+        X, y, ids = examples_that_return(rule, loss, 45, seed=1)
         learner = Learner(Gaussian(0.5), loss, rule, average=True, backend=backend)
         scores, eager = learner.learn(X, y, ids=ids), Eager(Gaussian(0.5), loss, rule, X, y, ids=ids)
         np.testing.assert_allclose(scores, eager.flat_scores(), rtol=1e-9, atol=1e-9)
@@ -160,7 +160,7 @@ def test_tracked_norm(budget, backend):
         X, y = stream(loss, 70, seed=i)
         X[20:25] = X[10:15]
         kernel = Polynomial(2) if i % 2 else Laplace(0.5)
-        for track_norm in {False, tracks}:
+        for track_norm in {tracks, False} if backend == "auto" else {tracks}:
             learner = Learner(kernel, loss, rule, budget, track_norm=track_norm, backend=backend)
             for part in (slice(0, 30), slice(30, 31), slice(31, 70)):
                 learner.learn(X[part], cut(y, part))
@@ -252,15 +252,15 @@ def test_weight_zero_is_decay(rule, backend):
 def test_weight_is_a_factor_of_the_loss(rule, backend):
     """Weight w learns as w times the loss: against the eager algorithm, and where C weighs the loss as C times w."""
     rng = np.random.default_rng(8)
-    weights = rng.choice([0.3, 1.0, 2.5], 40)
+    weights = rng.choice([0.3, 1.0, 2.5], 30)
     weighs = isinstance(rule, (Implicit, PassiveAggressive, Adatron)) or (isinstance(rule, SVMD) and rule.C is not None)
     for loss in losses_of(rule):
-        X, y, ids = examples_that_return(rule, loss, 40, seed=9)
+        X, y, ids = examples_that_return(rule, loss, 30, seed=9)
         learner = Learner(Gaussian(0.5), loss, rule, backend=backend)
         eager = Eager(Gaussian(0.5), loss, rule, X, y, weights, ids)
         np.testing.assert_allclose(learner.learn(X, y, weights, ids=ids), eager.flat_scores(), rtol=1e-9, atol=1e-9)
         if weighs:
             one = Learner(Gaussian(0.5), loss, rule, backend=backend)
             other = Learner(Gaussian(0.5), loss, dataclasses.replace(rule, C=2.5 * rule.C), backend=backend)
-            scores = one.learn(X, y, np.full(40, 2.5), ids=ids)
+            scores = one.learn(X, y, np.full(30, 2.5), ids=ids)
             np.testing.assert_allclose(scores, other.learn(X, y, ids=ids), rtol=1e-9, atol=1e-9)

@@ -150,6 +150,13 @@ def test_check_loss_accepts(loss):
     assert report.consistent
 
 
+@every_label_loss
+def test_check_loss_takes_single_scores(loss):
+    """A loss of many scores is refused in a sentence; its laws are tested below."""
+    with pytest.raises(ValueError, match="The 'loss' parameter of check_loss must be a loss of a single score"):
+        check_loss(loss)
+
+
 @pytest.mark.parametrize(
     ("value", "slope", "problem"),
     [
@@ -190,10 +197,7 @@ def test_user_loss_learns_as_the_closed_form(rule):
     several classes that is every rule without an implicit step, and classes come as they do."""
     tried = 0
     for loss in [loss for loss in (*LOSSES, *LABEL) if not loss.adapts]:
-        many = loss.target == "label"
-        if many and (loss.classes is not None or getattr(rule, "C", None) is not None):
-            continue
-        if not agree(loss, rule) or not agree(bare(loss), rule):
+        if getattr(loss, "classes", None) is not None or not agree(loss, rule) or not agree(bare(loss), rule):
             continue
         X, y = stream(loss, 60, seed=4)
         user, built_in = (Learner(Gaussian(0.5), part, rule) for part in (bare(loss), loss))

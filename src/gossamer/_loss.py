@@ -133,6 +133,8 @@ def check_loss(loss: Loss, targets: Any = None, scores: Array | None = None) -> 
     >>> print(check_loss(Wrong()).problems[0])
     slope is no subgradient of value: at y = -1, z = 10 it is -5324, but the value rises by 5287.81 per unit beside it
     """
+    if loss.target == "label":
+        raise _checks.wrong("check_loss", "loss", "a loss of a single score", loss)
     grid = np.linspace(-10.0, 10.0, 401) if scores is None else np.sort(np.asarray(scores, dtype=np.float64))
     if targets is None:
         targets = (-1.0, 1.0) if loss.target in ("binary", "none") else (-1.0, 0.0, 0.3, 2.0)

@@ -193,10 +193,10 @@ class Learner:
                 raise _checks.wrong(self, "X", "a sequence of objects, as before", X.shape)
             with np.errstate(over="ignore"):
                 X = X.astype(self._machine.dtype, copy=False)
-        if not _core.all_finite(X):
+        row, norm = _core.longest_row(X)  # one pass over X for both questions
+        if not math.isfinite(norm) and not _core.all_finite(X):
             raise _checks.not_finite(self, X)
         if not self.kernel.takes_any():
-            row = _core.longest_row(X)
             with np.errstate(over="ignore", invalid="ignore"):
                 peak = float(self.kernel.diag(X[row : row + 1])[0])
             if not math.isfinite(peak):

@@ -133,6 +133,8 @@ class Implicit(Rule):
         super().check(loss)
         if getattr(loss, "margin", None) == 0 and not loss.adapts:
             raise _checks.wrong(loss, "margin", "positive with Implicit (f = 0 would never be left)", 0)
+        if loss.target == "label" and type(loss).implicit_many is Loss.implicit_many:
+            raise _checks.wrong("Learner", "loss", "one that defines implicit_many with Implicit", loss)
         if self.joint and not loss.adapts:
             raise _checks.wrong(self, "joint", "False for a loss without nu", True)
         if self.joint and type(loss).joint is Loss.joint:

@@ -137,10 +137,10 @@ def narrow(rows: list[Row], quick: bool) -> None:
     opponent(rows, X64[: 200_000], y[: 200_000])
 
 
-def random_features(gamma: float, alpha: float, X: np.ndarray, y: np.ndarray) -> float:
+def random_features(gamma: float, step: float, X: np.ndarray, y: np.ndarray) -> float:
     """RBFSampler(128) + SGDClassifier, 500 rows at a time: predict, then partial_fit. Returns the error."""
     features = RBFSampler(gamma=gamma, n_components=128, random_state=0).fit(X[:1])
-    model = SGDClassifier(loss="hinge", alpha=alpha, learning_rate="constant", eta0=0.1, random_state=0)
+    model = SGDClassifier(loss="hinge", alpha=1e-5, learning_rate="constant", eta0=step, random_state=0)
     wrong = 0
     for start in range(0, len(X), 500):
         part, labels = features.transform(X[start : start + 500]), y[start : start + 500]
@@ -151,11 +151,11 @@ def random_features(gamma: float, alpha: float, X: np.ndarray, y: np.ndarray) ->
 
 
 def opponent(rows: list[Row], X: np.ndarray, y: np.ndarray) -> None:
-    """Both get the same grid of widths and three settings of their own, on a stream of another seed."""
+    """Both get the same grid of widths and three step sizes of their own, on a stream of another seed."""
     progress("tuning both sides on another seed")
     Xt, yt = centres_stream(20_000, 16, seed=77)
     widths = (0.01, 0.02, 0.05, 0.1, 0.2)
-    _, gamma, alpha = min((random_features(g, a, Xt, yt), g, a) for g in widths for a in (1e-3, 1e-4, 1e-5))
+    _, gamma, step = min((random_features(g, s, Xt, yt), g, s) for g in widths for s in (0.1, 0.3, 1.0))
     _, ours_gamma, C = min(
         (error(silk(Gaussian(g), c, 128, reg=1e-4).learn(Xt, yt), yt), g, c) for g in widths for c in (0.1, 0.3, 1.0)
     )
@@ -168,7 +168,7 @@ def opponent(rows: list[Row], X: np.ndarray, y: np.ndarray) -> None:
         errors["ours"] = error(np.concatenate(scores)[500:], y[500:])
 
     def sampler_pass() -> None:
-        errors["theirs"] = random_features(gamma, alpha, X, y)
+        errors["theirs"] = random_features(gamma, step, X, y)
 
     theirs, ours = best_of(2, sampler_pass, gossamer_pass)
     text = f"error {errors['ours']:.1%} against {errors['theirs']:.1%}"

@@ -41,7 +41,7 @@ template <class L> constexpr bool many = L::target == Target::label;
 
 // What every rule has; a rule hides what it changes.
 struct RuleBase {
-    static constexpr bool needs_norm = false, needs_trace = false, needs_ids = false;
+    static constexpr bool needs_trace = false, needs_ids = false;
     double rate = 1;
     bool inverse_sqrt = false;
     bool fit_intercept = false;
@@ -101,7 +101,6 @@ struct Implicit : RuleBase {
 
 // Herbster 2001, Figs. 2-4, and passive-aggressive: the step to zero loss, then slack, then the norm ball
 struct Projection : RuleBase {
-    static constexpr bool needs_norm = true;
     enum class Slack { none, clip, square } slack = Slack::none;
     double C = INFINITY;       // PA-I, PA-II
     double radius = INFINITY;  // gamma
@@ -126,7 +125,6 @@ struct Projection : RuleBase {
 
 // ALMA_2, Gentile 2001 (ALGORITHMS 5)
 struct ALMA : RuleBase {
-    static constexpr bool needs_norm = true;
     double alpha = 0.9, B = 1, C = 1;
     template <class L> Step step(const L& loss, const Example& e, double* move, double*) const {
         Step step{1.0, e.offset, loss.level};
@@ -145,7 +143,6 @@ struct ALMA : RuleBase {
 
 // ROMMA and aggressive ROMMA, Li and Long 2002 (ALGORITHMS 8)
 struct ROMMA : RuleBase {
-    static constexpr bool needs_norm = true;
     bool aggressive = false;
     template <class L> Step step(const L& loss, const Example& e, double* move, double*) const {
         Step step{1.0, e.offset, loss.level};
@@ -180,7 +177,7 @@ struct Adatron : RuleBase {
 
 // SVMD, Vishwanathan, Schraudolph, Smola 2006: a step size that descends too (ALGORITHMS 4)
 struct SVMD : RuleBase {
-    static constexpr bool needs_norm = true, needs_trace = true;
+    static constexpr bool needs_trace = true;
     double reg = 0, meta = 0, memory = 1;
     static constexpr double largest_growth = 1e6;  // of the rate, over the first one
     double C = 0;  // > 0: implicit steps with this weight of the loss

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -148,11 +147,6 @@ def lookup(owner: object, parameter: str, name: str, known: dict[str, Callable[[
     if name not in known:
         raise wrong(owner, parameter, "one of " + ", ".join(map(repr, sorted(known))), name)
     return known[name]()
-
-
-def positive_or_inf(owner: object, parameter: str, value: Any) -> float:
-    """A number in (0, inf]."""
-    return number(owner, parameter, value, 0.0, math.inf, "right")
 
 
 def _short(value: object) -> str:

@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "additive.hpp"
 #include "learner.hpp"
 
 namespace nb = nanobind;
@@ -126,6 +127,7 @@ void restore(Loop& loop, const State& state) {
 
 // The events of a block for a caller who keeps the points: (0, row, slot) placed, (1, slot, last) removed.
 struct Recorder {
+    static constexpr bool direct = false;
     const double* cross;
     double* g;
     std::ptrdiff_t ld;
@@ -164,20 +166,13 @@ void fill(Block<T>& block, std::size_t n, const std::optional<Vector>& y, const 
     block.levels = pointer(levels, n, "levels");
 }
 
-template <class T> bool acceptable(const Learner<T>& learner, const Row<T>& x) {
+template <class L, class T> bool acceptable(const L& learner, const Row<T>& x) {
     return static_cast<int>(x.shape(0)) == learner.features() && learner.accepts(x.data());
 }
 
-template <class T> void bind_learner(nb::module_& m, const char* name) {
-    using L = Learner<T>;
-    nb::class_<L>(m, name, "A learner with its kernel, points and loop in compiled code.")
-        .def(
-            "__init__",
-            [](L* self, const std::vector<Spec>& kernel, const Spec& loss, const Spec& rule, const Spec& budget,
-               const std::string& average, bool gram, double epsilon, int features) {
-                new (self) L(Kernel(kernel), make_loop(loss, rule, budget, average, gram, epsilon), features);
-            },
-            "kernel"_a, "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a, "features"_a)
+// what Learner<T> and Additive<T> have in common
+template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char* name, const char* doc) {
+    return nb::class_<L>(m, name, doc)
         .def(
             "learn",
             [](L& self, Matrix<T> x, std::optional<Vector> y, std::optional<Vector> weights,
@@ -225,16 +220,10 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
                 mean ? self.score_mean(x.data(), n, scores.data()) : self.score(x.data(), n, scores.data());
             },
             "x"_a, "scores"_a, "mean"_a)
-        .def("gram",
-             [](const L& self) {
-                 std::shared_lock lock(self.mutex());
-                 const std::size_t size = self.points().size();
-                 return array(self.gram(), {size, size});
-             })
         .def("points",
              [](const L& self) {
                  std::shared_lock lock(self.mutex());
-                 return array(self.points().rows(),
+                 return array(std::vector<T>(self.points().rows()),
                               {static_cast<std::size_t>(self.points().size()), static_cast<std::size_t>(self.features())});
              })
         .def("dropped_points",
@@ -243,28 +232,81 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
                  const std::size_t d = self.features();
                  return array(self.dropped_points(), {self.dropped_points().size() / d, d});
              })
+        .def_prop_ro("steps", [](L& self) { return self.loop().steps; })
+        .def_prop_ro("known", [](L& self) { return self.loop().known; }, "classes seen so far")
+        .def_prop_ro("outputs", &L::outputs)
+        .def_prop_ro("features", &L::features);
+}
+
+// the state of a loop and its points; `more` has what else a kind of learner keeps
+template <class T, class L> void restore_all(L& self, const State& state, const Matrix<T>& points, const Matrix<T>& dropped) {
+    std::unique_lock lock(self.mutex());
+    expect(points.shape(1), self.features(), "points");
+    expect(dropped.shape(1), self.features(), "dropped");
+    restore(self.loop(), state);
+    expect(points.shape(0), self.loop().expansion.size(), "points");
+    expect(dropped.shape(0), self.loop().expansion.dropped[0].size(), "dropped");
+    const std::vector<T> rows(points.data(), points.data() + points.size());
+    std::vector<T> gone(dropped.data(), dropped.data() + dropped.size());
+    if constexpr (std::is_same_v<L, Additive<T>>)
+        self.restore_points(rows, std::move(gone), values<std::int64_t>(state["shape"]));
+    else
+        self.restore_points(rows, std::move(gone));
+}
+
+template <class T> void bind_learner(nb::module_& m, const char* name) {
+    using L = Learner<T>;
+    bind_common<T, L>(m, name, "A learner with its kernel, points and loop in compiled code.")
+        .def(
+            "__init__",
+            [](L* self, const std::vector<Spec>& kernel, const Spec& loss, const Spec& rule, const Spec& budget,
+               const std::string& average, bool gram, double epsilon, int features) {
+                new (self) L(Kernel(kernel, features), make_loop(loss, rule, budget, average, gram, epsilon), features);
+            },
+            "kernel"_a, "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a, "features"_a)
+        .def("gram",
+             [](const L& self) {
+                 std::shared_lock lock(self.mutex());
+                 const std::size_t size = self.points().size();
+                 return array(self.gram(), {size, size});
+             })
         .def("state",
              [](L& self) {
                  std::shared_lock lock(self.mutex());
                  return state_of(self.loop());
              })
+        .def("restore", &restore_all<T, L>, "state"_a, "points"_a, "dropped"_a);
+}
+
+template <class T> void bind_additive(nb::module_& m, const char* name) {
+    using L = Additive<T>;
+    bind_common<T, L>(m, name, "A learner with an additive kernel, its expansion in a search tree per coordinate.")
         .def(
-            "restore",
-            [](L& self, const State& state, Matrix<T> points, Matrix<T> dropped) {
-                std::unique_lock lock(self.mutex());
-                expect(points.shape(1), self.features(), "points");
-                expect(dropped.shape(1), self.features(), "dropped");
-                restore(self.loop(), state);
-                expect(points.shape(0), self.loop().expansion.size(), "points");
-                expect(dropped.shape(0), self.loop().expansion.dropped[0].size(), "dropped");
-                self.restore_points(std::vector<T>(points.data(), points.data() + points.size()),
-                                    std::vector<T>(dropped.data(), dropped.data() + dropped.size()));
+            "__init__",
+            [](L* self, const Numbers& coordinates, const Spec& loss, const Spec& rule, const Spec& budget,
+               const std::string& average, bool gram, double epsilon, int features) {
+                new (self) L(read_coordinates(coordinates, features),
+                             make_loop(loss, rule, budget, average, gram, epsilon), features);
             },
-            "state"_a, "points"_a, "dropped"_a)
-        .def_prop_ro("steps", [](L& self) { return self.loop().steps; })
-        .def_prop_ro("known", [](L& self) { return self.loop().known; }, "classes seen so far")
-        .def_prop_ro("outputs", &L::outputs)
-        .def_prop_ro("features", &L::features);
+            "coordinates"_a, "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a, "features"_a)
+        .def(
+            "effects",
+            [](const L& self, Matrix<T> x, nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
+                expect(x.shape(1), self.features(), "X");
+                expect(out.size(), x.shape(0) * self.effects() * self.outputs(), "out");
+                nb::gil_scoped_release release;
+                self.score_effects(x.data(), static_cast<std::int64_t>(x.shape(0)), out.data());
+            },
+            "x"_a, "out"_a, "What each coordinate adds to each score.")
+        .def("state",
+             [](L& self) {
+                 std::shared_lock lock(self.mutex());
+                 State state = state_of(self.loop());
+                 state["shape"] = array(self.shape());
+                 return state;
+             })
+        .def("restore", &restore_all<T, L>, "state"_a, "points"_a, "dropped"_a)
+        .def_prop_ro("coordinates", &L::effects);
 }
 
 template <class T> void bind_checks(nb::module_& m) {
@@ -296,6 +338,8 @@ NB_MODULE(_core, m) {
 
     bind_learner<float>(m, "Learner32");
     bind_learner<double>(m, "Learner64");
+    bind_additive<float>(m, "Additive32");
+    bind_additive<double>(m, "Additive64");
 
     nb::class_<Loop>(m, "Loop", "The loop over blocks of kernel values that the caller has made.")
         .def(

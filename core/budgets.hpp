@@ -15,6 +15,8 @@ namespace gossamer {
 constexpr int refuse = -1;
 
 inline int oldest_slot(const Expansion& e) {
+    if (e.size() >= Ranking::worthwhile)
+        return e.ranking.first(e.size(), [&](int i, int j) { return e.births[i] < e.births[j]; });
     int slot = 0;
     std::int64_t first = e.births[0];
     for (int i = 1; i < e.size(); ++i) {  // a branch that is rarely taken beats std::min_element's chain of moves
@@ -64,15 +66,21 @@ struct Smallest {
     int choose(const Expansion& e, double size, double kappa) const {
         const int m = e.size();
         if (m < limit) return m;
-        const double* roots = by_norm ? e.roots.data() : nullptr;
-        const double least = tiles<double>().least(e.sizes.data(), roots, m);
         const double newcomer = size / e.scale * (by_norm ? std::sqrt(kappa) : 1.0);
+        const double* roots = by_norm ? e.roots.data() : nullptr;
+        const auto weight = [&](int i) { return by_norm ? e.sizes[i] * roots[i] : e.sizes[i]; };
+        if (m >= Ranking::worthwhile) {
+            const int slot = e.ranking.first(m, [&](int i, int j) {
+                const double a = weight(i), b = weight(j);
+                return a < b || (a == b && e.births[i] < e.births[j]);
+            });
+            return newcomer < weight(slot) ? refuse : slot;
+        }
+        const double least = tiles<double>().least(e.sizes.data(), roots, m);
         if (newcomer < least) return refuse;
         int slot = refuse;
-        for (int i = 0; i < m; ++i) {
-            const double weight = by_norm ? e.sizes[i] * roots[i] : e.sizes[i];
-            if (weight == least && (slot == refuse || e.births[i] < e.births[slot])) slot = i;
-        }
+        for (int i = 0; i < m; ++i)
+            if (weight(i) == least && (slot == refuse || e.births[i] < e.births[slot])) slot = i;
         return slot;
     }
     int expired(const Expansion&, std::int64_t) const { return refuse; }

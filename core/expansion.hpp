@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ranking.hpp"
 #include "tiles.hpp"
 
 namespace gossamer {
@@ -21,6 +22,18 @@ enum class Average { none, sparse, all };
 struct Trace {
     double keep = 0, drift = 0;
     double rate = 0;
+};
+
+// f and v at the point of a slot, for an expansion whose points are in trees: values[row], unscaled, raw rows before trace.
+struct Evaluator {
+    virtual ~Evaluator() = default;
+    virtual void at(int slot, double* values) const = 0;
+};
+
+// The factors by which raw and trace coefficients were multiplied.
+struct Fold {
+    double main = 1, trace = 1;
+    explicit operator bool() const { return main != 1 || trace != 1; }
 };
 
 struct Expansion {
@@ -43,12 +56,15 @@ struct Expansion {
     Values entered;
 
     bool with_gram = false;
+    const Evaluator* evaluator = nullptr;  // instead of the kernel values of the slots
     std::int64_t refresh_in = refresh_every;
     Values gram;  // [i * stride + j]: kernel value of slots i and j, if i is the younger one
     std::ptrdiff_t stride = 0;
     bool with_ids = false;
     std::unordered_map<std::int64_t, int> slot_of;
+    mutable Ranking ranking;  // for budgets that look for the first of many slots
 
+    bool tracks() const { return with_gram || evaluator != nullptr; }  // the norm through removals
     int size() const { return static_cast<int>(births.size()); }
     int outputs() const { return static_cast<int>(raw.size()); }
 
@@ -90,10 +106,10 @@ struct Expansion {
 
     static bool outside(double s) { return !(s > 1 / fold_at && s < fold_at); }
 
-    // Returns whether coefficients changed their scale.
-    bool fold_if_needed() {
-        const bool main = outside(scale), second = !trace.empty() && outside(trace_scale);
-        if (main) {
+    Fold fold_if_needed() {
+        Fold fold;
+        if (outside(scale)) {
+            fold.main = scale;
             for (int c = 0; c < outputs(); ++c)
                 for (int i = 0; i < size(); ++i) {
                     summed[c][i] += raw[c][i] * (rounds_scale - entered[i]);
@@ -101,15 +117,17 @@ struct Expansion {
                 }
             std::fill(entered.begin(), entered.end(), 0.0);
             for (int i = 0; i < size(); ++i) measure(i);
+            ranking.touch_all();
             rounds_scale = 0;
             scale = 1;
         }
-        if (second) {
+        if (!trace.empty() && outside(trace_scale)) {
+            fold.trace = trace_scale;
             for (Values& row : trace)
                 for (double& w : row) w *= trace_scale;
             trace_scale = 1;
         }
-        return main || second;
+        return fold;
     }
 
     // f <- f + sum_c move[c] k((x, c), .). f and v: the values at x now, changed if a term leaves for it; row[i * ld]:
@@ -169,6 +187,8 @@ struct Expansion {
     void remove(int slot) {
         leave(slot);
         const int last = size() - 1;
+        ranking.touch(slot);
+        ranking.touch(last);
         for (Rows2* rows : {&raw, &summed, &trace})
             for (Values& values : *rows) {
                 values[slot] = values[last];
@@ -194,18 +214,26 @@ struct Expansion {
 
     // the norm, and SVMD's product, once more from the kernel values, when too much precision has gone
     void refresh() {
-        if (!with_gram || refresh_in > 0) return;
+        if (!tracks() || refresh_in > 0) return;
         double total = 0, product = 0;
-        for (int c = 0; c < outputs(); ++c)
-            for (int j = 0; j < size(); ++j) {
+        for (int j = 0; j < size(); ++j) {
+            if (evaluator != nullptr) {
+                values_.resize(raw.size() + trace.size());
+                evaluator->at(j, values_.data());
+            }
+            for (int c = 0; c < outputs(); ++c) {
                 double at = 0;  // at the point of slot j, before the label kernel
-                for (int i = 0; i < size(); ++i) at += scale * raw[c][i] * between(i, j);
+                if (evaluator != nullptr)
+                    at = scale * values_[c];
+                else
+                    for (int i = 0; i < size(); ++i) at += scale * raw[c][i] * between(i, j);
                 total += at * joint(j, c);
                 if (!trace.empty()) product += at * trace_coef(c, j);
             }
+        }
         norm2 = std::max(0.0, total);
         if (!trace.empty()) inner = product;
-        refresh_in = refresh_every;
+        refresh_in = evaluator == nullptr ? refresh_every : std::max<std::int64_t>(refresh_every, 16 * size());
     }
 
     // k(points, points) as it is kept, row-major
@@ -226,6 +254,7 @@ struct Expansion {
     // what follows from the saved numbers
     void restored() {
         sizes.assign(size(), 0.0);
+        ranking.touch_all();
         roots.clear();
         slot_of.clear();
         for (int i = 0; i < size(); ++i) {
@@ -248,7 +277,7 @@ struct Expansion {
     }
 
 private:
-    Values leaving_, scores_;
+    Values leaving_, scores_, values_;
 
     double between(int i, int j) const { return births[i] >= births[j] ? gram[i * stride + j] : gram[j * stride + i]; }
 
@@ -287,6 +316,7 @@ private:
     }
 
     void measure(int slot) {
+        ranking.touch(slot);
         if (outputs() == 1) {
             sizes[slot] = std::abs(raw[0][slot]);
             return;
@@ -303,14 +333,20 @@ private:
 
     void leave(int slot) {
         if (with_ids) slot_of.erase(ids[slot]);
-        if (with_gram) {
-            gather(slot);
-            const auto sum = [&](const Values& coefs) {
-                return tiles<double>().dot(leaving_.data(), coefs.data(), size());
-            };
-            Values& g = scores_;  // f at the point that leaves, before the label kernel
+        if (tracks()) {
+            values_.clear();  // of every row at the point that leaves, unscaled
+            if (evaluator != nullptr) {
+                values_.resize(raw.size() + trace.size());
+                evaluator->at(slot, values_.data());
+            } else {
+                gather(slot);
+                for (const Rows2* rows : {&raw, &trace})
+                    for (const Values& row : *rows)
+                        values_.push_back(tiles<double>().dot(leaving_.data(), row.data(), size()));
+            }
+            Values& g = scores_;  // f there, before the label kernel
             g.clear();
-            for (const Values& row : raw) g.push_back(scale * sum(row));
+            for (int c = 0; c < outputs(); ++c) g.push_back(scale * values_[c]);
             double cross = 0, square = 0;
             for (int c = 0; c < outputs(); ++c) {
                 const double a = scale * raw[c][slot];
@@ -321,7 +357,7 @@ private:
                 square += a * joint(slot, c) * kappas[slot];
                 if (trace.empty()) continue;
                 const double b = trace_coef(c, slot);
-                inner += -a * (trace_scale * sum(trace[c]) + mix * f) - b * f + a * b * kappas[slot];
+                inner += -a * (trace_scale * values_[outputs() + c] + mix * f) - b * f + a * b * kappas[slot];
             }
             add(cross, square);
         }
@@ -334,7 +370,7 @@ private:
     void add(double cross, double square) {
         const double gross = norm2 + std::abs(cross) + square;
         norm2 = std::max(0.0, norm2 + cross + square);
-        if (!with_gram || gross == 0) return;
+        if (!tracks() || gross == 0) return;
         const double lost = norm2 > 0 ? per_digit * std::log(gross / norm2) : INFINITY;
         refresh_in -= 1 + (lost < refresh_every ? static_cast<std::int64_t>(lost) : refresh_every);  // NaN too
     }

@@ -27,12 +27,12 @@ public:
 
     // whether a row may be learned or scored: finite, and so is k(x, x)
     bool accepts(const T* x) const {
-        if (!tiles<T>().finite(x, d_)) return false;
+        if (!tiles<T>().finite(x, d_) || !kernel_.inside(x)) return false;
         if (kernel_.bounded()) return true;
         static thread_local Rows<T> row;
         static thread_local std::vector<double> kappa;
         row.single(x, d_);
-        row.diagonal(kernel_, kappa);
+        row.diagonal(kernel_, d_, kappa);
         return std::isfinite(kappa[0]);
     }
 
@@ -107,6 +107,7 @@ private:
 
     // What the loop asks of the block: a newcomer's point is stored and its column of kernel values made.
     struct Source {
+        static constexpr bool direct = false;
         Learner& self;
         const T* x;
         T* g;
@@ -144,7 +145,7 @@ private:
                 rows_.against(kernel_, points_, d_, j, std::min(m, j + strip), 0, g_.data() + j * rows_.ld);
             block.ld = rows_.ld;
         }
-        rows_.diagonal(kernel_, kappas_);
+        rows_.diagonal(kernel_, d_, kappas_);
         block.g = g_.data();
         block.kappas = kappas_.data();
         Source source{*this, x, g_.data()};

@@ -18,7 +18,7 @@ namespace gossamer {
 
 template <class T> struct Block {
     T* g = nullptr;         // [slot * ld + row]
-    std::ptrdiff_t ld = 0;  // rows rounded up; 1 for a single row
+    std::ptrdiff_t ld = 0;  // rows rounded up; 1 for a single row, 0 where g has the one value asked for
     int rows = 0;
     const double* kappas = nullptr;
     const double* y = nullptr;           // may be null: no targets
@@ -56,6 +56,8 @@ public:
     }
 
     // Source: place(row, slot) stores a newcomer and makes its column of g; remove(slot, last) moves the last point.
+    // A direct source has no g: values(row, out) are the unscaled sums of every row of coefficients, kernel(row, slot) is
+    // a single kernel value, and it is told what else changes coefficients: change(slot), rescale(fold, cleared), grow().
     template <class T, class Source> void run(const Block<T>& block, Source& source) {
         Expansion& e = expansion;
         ld_ = block.ld;
@@ -64,14 +66,15 @@ public:
         for (int t = 0; t < block.rows; ++t) {
             ++steps;
             e.begin_round();
-            predict(block, t);
+            predict(block, t, source);
             const double y = block.y == nullptr ? 0.0 : block.y[t], kappa = block.kappas[t];
             if (target_ == Target::label) {
                 emit(block, t, static_cast<int>(y));
                 if (static_cast<int>(y) >= known) {
                     known_up_to(static_cast<int>(y) + 1);
+                    if constexpr (Source::direct) source.grow();
                     sum_all(block, t);
-                    predict(block, t);
+                    predict(block, t, source);
                 }
             } else {
                 block.scores[t] = f_[0] + e.offset;
@@ -93,7 +96,11 @@ public:
             } else {
                 with_trace_ ? e.shrink(step.keep, step.trace) : e.shrink(step.keep);
                 const bool cleared = with_trace_ && step.trace.keep == 0;
-                if (e.fold_if_needed() || cleared) sum_all(block, t + 1);
+                const Fold fold = e.fold_if_needed();
+                if (fold || cleared) {
+                    if constexpr (Source::direct) source.rescale(fold, cleared);
+                    sum_all(block, t + 1);
+                }
             }
             for (int c = 0; c < e.outputs(); ++c) {
                 if (with_trace_) v_[c] = (step.trace.keep == 0 ? 0.0 : step.trace.keep * v_[c]) - step.trace.drift * f_[c];
@@ -143,6 +150,7 @@ public:
 private:
     Values sums_;                       // [(coefficient row * 16 + partial sum) * ld + row of the block]
     Values f_, v_, move_, trace_move_;  // of the example at hand
+    Values values_;                     // from a direct source
     std::ptrdiff_t ld_ = 0;
     int rows_ = 0;
     bool with_ids_ = false, with_trace_ = false, trace_matters_ = false;
@@ -154,6 +162,7 @@ private:
         const int slot = std::visit([&](const auto& b) { return b.choose(e, euclidean(move_), kappa); }, budget);
         if (slot == refuse) return;
         const bool appended = slot == e.size();
+        if constexpr (Source::direct) *block.g = appended ? 0.0 : source.kernel(t, slot);
         e.place(slot, move_.data(), trace_move_.data(), kappa, steps, block.ids == nullptr ? -steps : block.ids[t],
                 f_.data(), with_trace_ ? v_.data() : nullptr, block.g + t, block.ld);
         source.place(t, slot);
@@ -163,7 +172,12 @@ private:
     // an example that came back: its own coefficient changes
     template <class T, class Source> void revise(int own, int t, const Block<T>& block, Source& source) {
         expansion.change(own, move_[0], f_[0]);
-        expansion.raw[0][own] == 0 ? remove(own, t + 1, block, source) : sum_slot(own, t + 1, block);
+        if (expansion.raw[0][own] == 0) {
+            remove(own, t + 1, block, source);
+            return;
+        }
+        if constexpr (Source::direct) source.change(own);
+        sum_slot(own, t + 1, block);
     }
 
     // a slot that has no part in the next round
@@ -203,13 +217,22 @@ private:
     }
 
     // f and v at row t of the block
-    template <class T> void predict(const Block<T>& block, int t) {
+    template <class T, class Source> void predict(const Block<T>& block, int t, Source& source) {
         const Expansion& e = expansion;
         const int n = e.outputs();
+        const auto unscaled = [&](const Values& coefs, int row) {
+            if constexpr (Source::direct) return values_[row];
+            if (ld_ == 1) return tiles<T>().dot(block.g, coefs.data(), expansion.size());
+            return fold(sums_at(row, 0) + t, ld_);
+        };
+        if constexpr (Source::direct) {
+            values_.resize(e.raw.size() + e.trace.size());
+            source.values(t, values_.data());
+        }
         f_.resize(n);
         move_.resize(n);
         trace_move_.resize(n);
-        for (int c = 0; c < n; ++c) f_[c] = e.scale * unscaled(e.raw[c], c, block, t);
+        for (int c = 0; c < n; ++c) f_[c] = e.scale * unscaled(e.raw[c], c);
         if (!e.labels.empty()) {
             v_ = f_;
             for (int a = 0; a < n; ++a) {
@@ -219,7 +242,7 @@ private:
         }
         if (e.trace.empty()) return;
         v_.resize(n);
-        for (int c = 0; c < n; ++c) v_[c] = e.trace_scale * unscaled(e.trace[c], n + c, block, t) + e.mix * f_[c];
+        for (int c = 0; c < n; ++c) v_[c] = e.trace_scale * unscaled(e.trace[c], n + c) + e.mix * f_[c];
     }
 
     // the scores of the classes seen so far, and whether the right one led
@@ -244,11 +267,6 @@ private:
 
     double* sums_at(int row, int q) { return sums_.data() + (static_cast<std::ptrdiff_t>(row) * partial_sums + q) * ld_; }
 
-    template <class T> double unscaled(const Values& coefs, int row, const Block<T>& block, int t) {
-        if (ld_ == 1) return tiles<T>().dot(block.g, coefs.data(), expansion.size());
-        return fold(sums_at(row, 0) + t, ld_);
-    }
-
     template <class F> void each_row(F&& f) {
         int row = 0;
         for (const Values& coefs : expansion.raw) f(coefs, row++);
@@ -257,7 +275,7 @@ private:
 
     // the partial sums that a slot is in, made again for the rows from `from` on
     template <class T> void sum_slot(int slot, int from, const Block<T>& block) {
-        if (ld_ == 1 || from >= rows_) return;
+        if (ld_ <= 1 || from >= rows_) return;
         const int q = slot % partial_sums;
         each_row([&](const Values& coefs, int row) {
             tiles<T>().partial(block.g, ld_, coefs.data(), expansion.size(), q, from, rows_, sums_at(row, q), false);
@@ -266,7 +284,7 @@ private:
 
     // one more term at the end of the partial sums of the last slot: the same bits, in less time
     template <class T> void extend_slot(int slot, int from, const Block<T>& block) {
-        if (ld_ == 1 || from >= rows_) return;
+        if (ld_ <= 1 || from >= rows_) return;
         const int q = slot % partial_sums;
         each_row([&](const Values& coefs, int row) {
             tiles<T>().partial(block.g + slot * ld_, ld_, coefs.data() + slot, 1, 0, from, rows_, sums_at(row, q), true);
@@ -274,7 +292,7 @@ private:
     }
 
     template <class T> void sum_all(const Block<T>& block, int from) {
-        if (ld_ == 1) return;
+        if (ld_ <= 1) return;
         sums_.resize((expansion.raw.size() + expansion.trace.size()) * partial_sums * ld_);
         for (int q = 0; q < partial_sums; ++q) sum_slot(q, from, block);
     }

@@ -15,6 +15,7 @@ public:
     int size() const { return size_; }
     int padded() const { return (size_ + width - 1) / width * width; }
     const T* data() const { return values_.data(); }
+    const T* lane(int slot) const { return values_.data() + at(slot); }  // its features are `width` apart
     const T* norms() const { return norms_.data(); }  // with room up to padded()
 
     void set(int slot, const T* x, T norm) {

@@ -5,11 +5,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "onedim.hpp"
+
 namespace gossamer {
 
 #define GOSSAMER_DECLARE(isa)                  \
     extern const Tiles<float> tiles32_##isa;   \
-    extern const Tiles<double> tiles64_##isa;
+    extern const Tiles<double> tiles64_##isa;  \
+    extern const OneDim onedim_##isa;
 GOSSAMER_DECLARE(baseline)
 #ifdef GOSSAMER_X86
 GOSSAMER_DECLARE(avx2)
@@ -74,5 +77,28 @@ template <> const Tiles<double>& tiles<double>() {
 #endif
     return tiles64_baseline;
 }
+
+const OneDim& onedim() {
+#ifdef GOSSAMER_X86
+    if (isa() == Isa::avx512) return onedim_avx512;
+    if (isa() == Isa::avx2) return onedim_avx2;
+#endif
+    return onedim_baseline;
+}
+
+namespace {
+
+constexpr Pascal triangle() {
+    Pascal p{};
+    for (int n = 0; n <= largest_order; ++n) {
+        p.c[n][0] = 1;
+        for (int k = 1; k <= n; ++k) p.c[n][k] = p.c[n - 1][k - 1] + (k < n ? p.c[n - 1][k] : 0.0);
+    }
+    return p;
+}
+
+}  // namespace
+
+const Pascal pascal = triangle();
 
 }  // namespace gossamer

@@ -19,13 +19,16 @@ constexpr int partial_sums = 16;
 enum class Pair : int { product, distance1, distance2 };
 constexpr Pair all_pairs[] = {Pair::product, Pair::distance1, Pair::distance2};
 
-// What is made of it. For `gaussian` and the Matern family the argument is the squared distance.
-enum class Map : int { identity, polynomial, gaussian, laplace, matern12, matern32, matern52 };
+constexpr int most_matern = 16;
+
+// What is made of it. For `gaussian` and `matern` the argument is the squared distance.
+enum class Map : int { identity, polynomial, gaussian, laplace, matern };
 
 struct MapParams {
     double gamma = 1.0;
     double coef0 = 0.0;
     int degree = 1;
+    double coefs[most_matern + 1] = {};  // of matern: e^-r sum_j coefs[j] r^j
 };
 
 template <class T> struct Tiles {

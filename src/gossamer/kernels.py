@@ -16,10 +16,15 @@ from scipy.spatial.distance import cdist
 
 from gossamer import _checks
 from gossamer._checks import Array
-from gossamer._gram import check_kernel, checked_values, squared_distances
+from gossamer._gram import check_kernel, squared_distances
+from gossamer._kernel import Custom, Kernel, Product, Scaled, Sum, Term
+from gossamer.semiseparable import MATERN_ORDER, Additive, Brownian, Exponential, Spline, matern_coefs
 
 __all__ = [
+    "Additive",
+    "Brownian",
     "Custom",
+    "Exponential",
     "Gaussian",
     "Kernel",
     "Laplace",
@@ -28,60 +33,11 @@ __all__ = [
     "Polynomial",
     "Product",
     "Scaled",
+    "Spline",
     "Sum",
     "as_kernel",
     "check_kernel",
 ]
-
-#: One step of a kernel's compiled program: a name and its numbers.
-Instruction = tuple[str, tuple[float, ...]]
-
-
-class Kernel:
-    """A positive semidefinite function of two points, evaluated on batches.
-
-    A subclass says ``__call__`` and ``diag``. One that has a C++ twin names it in its own ``twin``; a subclass of it
-    that does not is taken at its Python word.
-    """
-
-    twin: ClassVar[str | None] = None
-    #: Whether points may be other things than rows of numbers.
-    any_points: ClassVar[bool] = False
-
-    def __call__(self, A: Any, B: Any) -> Array:
-        raise NotImplementedError
-
-    def diag(self, A: Any) -> Array:
-        """k(a, a) for every a of A."""
-        raise NotImplementedError
-
-    def resolve(self, X: Any) -> Kernel:
-        """The kernel with everything that depends on the data settled, from the first rows seen."""
-        return self
-
-    def takes_any(self) -> bool:
-        """Whether this kernel, or a part of it, accepts points that are not rows of numbers."""
-        return self.any_points
-
-    def program(self) -> list[Instruction] | None:
-        """The kernel in postfix form for the compiled core; None if a part has no twin."""
-        if type(self).__dict__.get("twin") is None:
-            return None
-        return [(str(self.twin), self.numbers())]
-
-    def numbers(self) -> tuple[float, ...]:
-        """The parameters that the C++ twin takes."""
-        return ()
-
-    def __add__(self, other: Kernel) -> Kernel:
-        return Sum(self, as_kernel(other))
-
-    def __mul__(self, other: Kernel | float) -> Kernel:
-        if isinstance(other, numbers.Real):
-            return Scaled(self, float(other))
-        return Product(self, as_kernel(other))
-
-    __rmul__ = __mul__
 
 
 @dataclass(frozen=True)
@@ -99,6 +55,9 @@ class Linear(Kernel):
 
     def diag(self, A: Array) -> Array:
         return np.asarray(np.einsum("ij,ij->i", A, A))
+
+    def terms(self) -> list[Term] | None:
+        return [Term("power", 1)] if type(self) is Linear else None
 
 
 @dataclass(frozen=True)
@@ -203,9 +162,10 @@ class Laplace(Kernel):
 
 @dataclass(frozen=True)
 class Matern(Kernel):
-    """Matern kernel of smoothness ``nu`` in {0.5, 1.5, 2.5}; with r = sqrt(2 nu) ||x - s|| / length:
+    """Matern kernel of smoothness ``nu`` = p + 1/2, p = 0, 1, 2, ...; with r = sqrt(2 nu) ||x - s|| / length:
 
-    e^-r, e^-r (1 + r), e^-r (1 + r + r^2 / 3).
+    e^-r p! / (2p)! sum_i (p + i)! / (i! (p - i)!) (2r)^(p - i); for 1/2, 3/2, 5/2: e^-r, e^-r (1 + r),
+    e^-r (1 + r + r^2 / 3).
 
     >>> round(float(Matern(1.5, length=2.0)(np.zeros((1, 1)), np.ones((1, 1)))[0, 0]), 6)
     0.784888
@@ -216,142 +176,31 @@ class Matern(Kernel):
     length: float = 1.0
 
     def __post_init__(self) -> None:
-        nu = float(self.nu) if isinstance(self.nu, numbers.Real) else self.nu
-        _checks.one_of(self, "nu", nu, [0.5, 1.5, 2.5])
+        known = [p + 0.5 for p in range(MATERN_ORDER + 1)]
+        _checks.one_of(self, "nu", float(self.nu) if isinstance(self.nu, numbers.Real) else self.nu, known)
         _checks.number(self, "length", self.length, 0.0, math.inf)
 
     def __call__(self, A: Array, B: Array) -> Array:
         # by differences, not by products: near r = 0 the root would turn a rounding of 1e-16 into 1e-8
-        r = (cdist(A, B) * (math.sqrt(2 * self.nu) / self.length)).astype(A.dtype, copy=False)
-        decay = np.exp(-r)
-        if self.nu == 0.5:
-            return np.asarray(decay)
-        return np.asarray(decay * (1 + r if self.nu == 1.5 else 1 + r + r * r / 3))
+        r = (cdist(A, B) * self._theta).astype(A.dtype, copy=False)
+        return np.asarray(np.exp(-r) * np.polynomial.polynomial.polyval(r, np.array(self._coefs, dtype=A.dtype)))
 
     def diag(self, A: Array) -> Array:
         return np.ones(len(A), dtype=A.dtype)
 
+    @property
+    def _theta(self) -> float:
+        return math.sqrt(2 * self.nu) / float(self.length)
+
+    @property
+    def _coefs(self) -> tuple[float, ...]:
+        return matern_coefs(round(self.nu - 0.5))
+
+    def terms(self) -> list[Term] | None:
+        return [Term("decay", round(self.nu - 0.5), 1.0, self._theta, self._coefs)] if type(self) is Matern else None
+
     def numbers(self) -> tuple[float, ...]:
-        return (float(self.nu), math.sqrt(2 * self.nu) / float(self.length))
-
-
-class _Pair(Kernel):
-    """Two kernels joined pointwise."""
-
-    joined: ClassVar[str]
-    left: Kernel
-    right: Kernel
-
-    def __post_init__(self) -> None:
-        for name in ("left", "right"):
-            if not isinstance(getattr(self, name), Kernel):
-                raise _checks.wrong(self, name, "a Kernel", getattr(self, name))
-
-    def resolve(self, X: Any) -> Kernel:
-        return type(self)(self.left.resolve(X), self.right.resolve(X))  # type: ignore[call-arg]
-
-    def takes_any(self) -> bool:
-        return self.left.takes_any() and self.right.takes_any()
-
-    def program(self) -> list[Instruction] | None:
-        left, right = self.left.program(), self.right.program()
-        if left is None or right is None or type(self) not in (Sum, Product):
-            return None
-        return [*left, *right, (self.joined, ())]
-
-
-@dataclass(frozen=True)
-class Sum(_Pair):
-    """k(x, s) = left(x, s) + right(x, s)."""
-
-    joined: ClassVar[str] = "sum"
-    left: Kernel
-    right: Kernel
-
-    def __call__(self, A: Any, B: Any) -> Array:
-        return self.left(A, B) + self.right(A, B)
-
-    def diag(self, A: Any) -> Array:
-        return self.left.diag(A) + self.right.diag(A)
-
-
-@dataclass(frozen=True)
-class Product(_Pair):
-    """k(x, s) = left(x, s) * right(x, s)."""
-
-    joined: ClassVar[str] = "product"
-    left: Kernel
-    right: Kernel
-
-    def __call__(self, A: Any, B: Any) -> Array:
-        return self.left(A, B) * self.right(A, B)
-
-    def diag(self, A: Any) -> Array:
-        return self.left.diag(A) * self.right.diag(A)
-
-
-@dataclass(frozen=True)
-class Scaled(Kernel):
-    """k(x, s) = factor * base(x, s), factor > 0."""
-
-    base: Kernel
-    factor: float
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.base, Kernel):
-            raise _checks.wrong(self, "base", "a Kernel", self.base)
-        _checks.number(self, "factor", self.factor, 0.0, math.inf)
-
-    def __call__(self, A: Any, B: Any) -> Array:
-        values = self.base(A, B)
-        return np.asarray(values * values.dtype.type(self.factor))
-
-    def diag(self, A: Any) -> Array:
-        values = self.base.diag(A)
-        return np.asarray(values * values.dtype.type(self.factor))
-
-    def resolve(self, X: Any) -> Kernel:
-        return replace(self, base=self.base.resolve(X))
-
-    def takes_any(self) -> bool:
-        return self.base.takes_any()
-
-    def program(self) -> list[Instruction] | None:
-        base = self.base.program()
-        return None if base is None or type(self) is not Scaled else [*base, ("scale", (float(self.factor),))]
-
-
-@dataclass(frozen=True)
-class Custom(Kernel):
-    """A kernel from a function of two batches, ``function(A, B) -> (len(A), len(B))``.
-
-    Points are rows of numbers, or whatever the function understands: then X is a sequence of objects, and A and B
-    are lists of them. ``objects=True`` says so where X could be read as a matrix too. ``diagonal(A)`` gives k(a, a)
-    directly; without it, the function is called for one point at a time.
-
-    >>> def shared_letters(A, B):
-    ...     return np.array([[len(set(a) & set(b)) for b in B] for a in A], dtype=float)
-    >>> Custom(shared_letters)(["kernel", "colonel"], ["line"]).tolist()
-    [[3.0], [3.0]]
-    """
-
-    any_points: ClassVar[bool] = True
-    function: Callable[[Any, Any], Any]
-    diagonal: Callable[[Any], Any] | None = None
-    objects: bool = False
-
-    def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise _checks.wrong(self, "function", "callable", self.function)
-
-    def __call__(self, A: Any, B: Any) -> Array:
-        return checked_values(self, self.function(A, B), (len(A), len(B)))
-
-    def diag(self, A: Any) -> Array:
-        if self.diagonal is not None:
-            return checked_values(self, self.diagonal(A), (len(A),))
-        singles = (A[i : i + 1] for i in range(len(A)))
-        return np.array([self(a, a)[0, 0] for a in singles], dtype=np.float64)
+        return (self._theta, *self._coefs)
 
 
 def as_kernel(kernel: Any) -> Kernel:
@@ -359,9 +208,8 @@ def as_kernel(kernel: Any) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
-        named: dict[str, Callable[[], Kernel]] = {
-            str(part.twin): part for part in (Linear, Polynomial, Gaussian, Laplace, Matern)
-        }
+        parts = (Linear, Polynomial, Gaussian, Laplace, Matern, Exponential, Brownian, Spline)
+        named: dict[str, Callable[[], Kernel]] = {str(part.twin): part for part in parts}
         found: Kernel = _checks.lookup("Learner", "kernel", kernel, named)
         return found
     if callable(kernel) and not isinstance(kernel, type):

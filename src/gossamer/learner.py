@@ -14,11 +14,8 @@ from gossamer.budgets import as_budget
 from gossamer.expansion import Floats
 from gossamer.kernels import as_kernel
 from gossamer.losses import as_loss
-from gossamer.machines import Batch, Machine, Native, make_machine
+from gossamer.machines import Batch, Machine, Native, Trees, check_tracked, make_machine
 from gossamer.rules import as_rule
-
-#: The largest budget whose norm is tracked through removals (the kernel values of its points are kept).
-LARGEST_TRACKED = 4096
 
 
 class Learner:
@@ -34,7 +31,7 @@ class Learner:
         grows); or "sparse" to keep it for the present support points only.
     track_norm : keep ``norm`` up to date through removals, at O(size) per update and size^2 memory. Without a
         budget it is always up to date; otherwise it is computed when asked for.
-    backend : "auto", or "native" or "numpy" to insist.
+    backend : "auto", or "native", "trees" or "numpy" to insist.
 
     Attributes
     ----------
@@ -42,7 +39,7 @@ class Learner:
     level : the margin, epsilon or delta now, for a loss with ``nu``.
     births : the round in which each point came.
     steps, updates, mistakes : rounds so far, those with a step (also if the budget refused it), those with y f(x) <= 0.
-    backend : "native", "native loop, numpy kernel" or "numpy".
+    backend : "native", "native trees" (additive kernels), "native loop, numpy kernel" or "numpy".
 
     Examples
     --------
@@ -70,14 +67,12 @@ class Learner:
         self.rule.check(self.loss)
         _checks.one_of(self, "average", average, [False, True, "sparse"])
         _checks.one_of(self, "track_norm", track_norm, [False, True])
-        self._wish = _checks.one_of(self, "backend", backend, ["auto", "native", "numpy"])
+        self._wish = _checks.one_of(self, "backend", backend, ["auto", "native", "trees", "numpy"])
         self.average: str | None = "all" if average is True else average or None
         # what leaves changes the norm: to know by how much takes the kernel values of all points
         self.track_norm = (track_norm or self.rule.needs_norm) and self.budget.drops
-        limit = self.budget.limit
-        if self.track_norm and (limit is None or limit > LARGEST_TRACKED):
-            why = f"{type(self.rule).__name__} needs the norm" if self.rule.needs_norm else "track_norm is set"
-            raise _checks.wrong(self, "budget", f"None or at most {LARGEST_TRACKED} points where {why}", self.budget)
+        if self.track_norm and not self.kernel.splits:
+            check_tracked(self)
         self._width: int | None = None
         self._use(None)
 
@@ -173,6 +168,15 @@ class Learner:
         scores = self.score([x])
         return scores[0] if scores.ndim == 2 else float(scores[0])
 
+    def effects(self, X: Any) -> Floats:
+        """What each coordinate of an additive kernel adds to f(x): (rows, coordinates), with several classes also
+        (..., classes). They sum to the score without its offset. The learner must be in trees."""
+        X = self.check_rows(X)
+        if not isinstance(self._machine, Trees):
+            raise _checks.wrong(self, "backend", "'native trees' for effects", self.backend)
+        effects = self._machine.effects(X)
+        return effects if self.loss.target == "label" else effects[:, :, 0]
+
     # ------------------------------------------------------------------------------------------------- checking
 
     def check_rows(self, X: Any) -> Any:
@@ -197,10 +201,14 @@ class Learner:
         if not math.isfinite(norm) and not _core.all_finite(X):
             raise _checks.not_finite(self, X)
         if not self.kernel.takes_any():
+            self.kernel.check_domain(self, X)
+            rows = np.array([row]) if self.kernel.by_norm else np.arange(len(X))
             with np.errstate(over="ignore", invalid="ignore"):
-                peak = float(self.kernel.diag(X[row : row + 1])[0])
-            if not math.isfinite(peak):
-                raise _checks.wrong(self, "X", "small enough for k(x, x) to be finite", f"{peak} in row {row}")
+                peaks = self.kernel.diag(X if len(rows) == len(X) else X[rows])
+            if not np.isfinite(peaks).all():
+                bad = int(np.argmin(np.isfinite(peaks)))
+                got = f"{peaks[bad]} in row {rows[bad]}"
+                raise _checks.wrong(self, "X", "small enough for k(x, x) to be finite", got)
         return X
 
     def _targets(self, y: Any, rows: int) -> Floats | None:
@@ -283,7 +291,7 @@ class Learner:
             return math.sqrt(max(0.0, float(self._machine.state()["norm2"])))
         coefs, labels = np.atleast_2d(self.coefs), getattr(self.loss, "label_kernel", None)
         joint = coefs if labels is None else np.array(labels) @ coefs
-        return math.sqrt(max(0.0, float(np.sum((coefs @ self._machine.gram()) * joint))))
+        return math.sqrt(max(0.0, self._machine.squared_norm(coefs, joint)))
 
     def state(self) -> dict[str, Any]:
         """Everything learned, the kernel as settled, numbers and arrays: enough to go on exactly. See `restore`."""

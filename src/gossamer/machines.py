@@ -1,19 +1,22 @@
-"""The two ways a learner keeps its points and makes its kernel values.
+"""The ways a learner keeps its points and makes its kernel values.
 
-`Native` leaves everything to the core. `Blocks` calls the kernel in Python, a block of rows at a time, keeps the points
+`Native` leaves everything to the core. `Trees` does too, for additive kernels: a search tree for each coordinate
+takes the place of kernel values. `Blocks` calls the kernel in Python, a block of rows at a time, keeps the points
 itself, and hands the numbers to a loop: the core's, or `gossamer.expansion.Loop` where a part has no C++ twin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from gossamer import _checks, _core
 from gossamer._checks import Array
+from gossamer._kernel import flat
 from gossamer._loss import Loss
 from gossamer._rule import Rule
 from gossamer.budgets import Budget
@@ -22,6 +25,10 @@ from gossamer.kernels import Custom, Kernel, check_kernel
 
 #: Rows learned between two chances for Ctrl-C.
 CHUNK = 8192
+#: The largest budget whose norm is tracked through removals by the kernel values of its points.
+LARGEST_TRACKED = 4096
+#: The number of support points from which trees beat kernel values (measured by benchmarks/additive.py).
+CROSSOVER = 256
 #: The number of points on which a kernel written in Python is tested.
 TESTED = 32
 
@@ -66,19 +73,22 @@ class Native:
     backend = "native"
 
     def __init__(self, settings: Settings, X: Array) -> None:
-        parts, program = compiled_parts(settings), settings.kernel.program()
+        parts = compiled_parts(settings)
         assert parts is not None
-        assert program is not None
         self.dtype = X.dtype
-        core = _core.Learner32 if X.dtype == np.float32 else _core.Learner64
-        self.core: Any = core(
-            kernel=program,
+        self.core: Any = self._make(settings, X)(
             average=settings.average or "none",
             gram=settings.track_norm,
             epsilon=rounding(X),
             features=X.shape[1],
             **parts,
         )
+
+    def _make(self, settings: Settings, X: Array) -> Callable[..., Any]:
+        program = settings.kernel.program(X.shape[1])
+        assert program is not None
+        core = _core.Learner32 if X.dtype == np.float32 else _core.Learner64
+        return partial(core, kernel=program)
 
     @property
     def steps(self) -> int:
@@ -104,8 +114,9 @@ class Native:
     def dropped_points(self) -> Array:
         return np.asarray(self.core.dropped_points())
 
-    def gram(self) -> Floats:
-        return np.asarray(self.core.gram())
+    def squared_norm(self, coefs: Floats, joint: Floats) -> float:
+        """||f||^2 for coefficients of the present points, and as the label kernel joins them."""
+        return float(np.sum((coefs @ np.asarray(self.core.gram())) * joint))
 
     def state(self) -> dict[str, Any]:
         return dict(self.core.state())
@@ -116,6 +127,29 @@ class Native:
 
     def restore(self, state: dict[str, Any], points: Array, dropped: Array) -> None:
         self.core.restore(state, points, dropped)
+
+
+class Trees(Native):
+    """An additive kernel of parts that split: a search tree per coordinate, in compiled code."""
+
+    backend = "native trees"
+
+    def _make(self, settings: Settings, X: Array) -> Callable[..., Any]:
+        coordinates = settings.kernel.coordinates(X.shape[1])
+        assert coordinates is not None
+        core = _core.Additive32 if X.dtype == np.float32 else _core.Additive64
+        return partial(core, coordinates=flat(coordinates))
+
+    def squared_norm(self, coefs: Floats, joint: Floats) -> float:
+        points = self.points()
+        return float(np.sum(coefs.T * (self.score(points, mean=False) - self.core.state()["offset"])))
+
+    def effects(self, X: Array) -> Floats:
+        """What each coordinate adds to each score: (rows, coordinates, outputs)."""
+        out = np.empty((len(X), self.core.coordinates, self.core.outputs))
+        for part in chunks(len(X)):
+            self.core.effects(X[part], out[part])
+        return out
 
 
 class Pool:
@@ -178,7 +212,8 @@ class Blocks:
         self.average = settings.average
         self.dtype = X.dtype if isinstance(X, np.ndarray) else None
         self._points, self._dropped, self._seen = Pool(X), Pool(X), Pool(X)
-        self._tested = 0 if settings.kernel.program() is None else TESTED
+        known = isinstance(X, np.ndarray) and settings.kernel.program(X.shape[1]) is not None
+        self._tested = TESTED if known else 0
         self._tracks = settings.track_norm
         labels = getattr(settings.loss, "label_kernel", None)
         self._labels = None if labels is None else np.array(labels)
@@ -274,6 +309,9 @@ class Blocks:
             return np.zeros((0, 0))
         return np.ascontiguousarray(self.kernel(points, points), dtype=np.float64)
 
+    def squared_norm(self, coefs: Floats, joint: Floats) -> float:
+        return float(np.sum((coefs @ self.gram()) * joint))
+
     def state(self) -> dict[str, Any]:
         return dict(self.loop.state())
 
@@ -294,14 +332,31 @@ Machine = Native | Blocks
 
 def make_machine(settings: Settings, X: Any, backend: str) -> Machine:
     """The fastest machine that runs these parts, or the one asked for."""
-    twins = settings.kernel.program() is not None and compiled_parts(settings) is not None
-    native = twins and isinstance(X, np.ndarray)
+    compiled = isinstance(X, np.ndarray) and compiled_parts(settings) is not None
+    native = compiled and settings.kernel.program(X.shape[1]) is not None
+    if compiled and backend in ("auto", "trees") and settings.kernel.coordinates(X.shape[1]) is not None:
+        limit = settings.budget.limit
+        if backend == "trees" or limit is None or limit >= CROSSOVER:
+            return Trees(settings, X)
+    if backend == "trees":
+        raise _checks.wrong("Learner", "backend", "'auto' where the kernel is no sum of kernels that split", backend)
+    if settings.track_norm:
+        check_tracked(settings)
     if backend == "native" and not native:
         names = [type(part).__name__ for part in (settings.kernel, settings.loss, settings.rule, settings.budget)]
         raise _checks.wrong("Learner", "backend", f"'auto' or 'numpy' for the parts {names}", backend)
     if native and backend != "numpy":
         return Native(settings, X)
     return Blocks(settings, X, compiled=backend != "numpy")
+
+
+def check_tracked(settings: Settings) -> None:
+    """To track the norm through removals takes the kernel values of all points, unless they are in trees."""
+    limit, rule = settings.budget.limit, settings.rule
+    if limit is None or limit > LARGEST_TRACKED:
+        why = f"{type(rule).__name__} needs the norm" if rule.needs_norm else "track_norm is set"
+        what = f"None or at most {LARGEST_TRACKED} points where {why}"
+        raise _checks.wrong("Learner", "budget", what, settings.budget)
 
 
 def rounding(X: Any) -> float:

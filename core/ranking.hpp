@@ -1,0 +1,52 @@
+// The first of all slots in some order, kept as a tournament: O(log m) after a change, where a scan would be O(m).
+#pragma once
+#include <vector>
+
+namespace gossamer {
+
+class Ranking {
+public:
+    static constexpr int worthwhile = 1024;  // slots from which it beats a scan
+
+    void touch(int slot) {
+        if (!stale_) touched_.push_back(slot);
+    }
+    void touch_all() {
+        stale_ = true;
+        touched_.clear();
+    }
+
+    // before(i, j): whether slot i comes before slot j; a total order
+    template <class Before> int first(int size, Before&& before) {
+        if (stale_ || size > leaves_) {
+            leaves_ = 1;
+            while (leaves_ < size) leaves_ *= 2;
+            winners_.assign(2 * static_cast<std::size_t>(leaves_), none);
+            for (int i = 0; i < size; ++i) winners_[leaves_ + i] = i;
+            for (int i = leaves_ - 1; i > 0; --i) play(i, before);
+            stale_ = false;
+        } else {
+            for (int slot : touched_) {
+                if (slot >= leaves_) continue;
+                winners_[leaves_ + slot] = slot < size ? slot : none;
+                for (int i = (leaves_ + slot) / 2; i > 0; i /= 2) play(i, before);
+            }
+        }
+        touched_.clear();
+        return winners_[1];
+    }
+
+private:
+    static constexpr int none = -1;
+
+    template <class Before> void play(int i, Before& before) {
+        const int a = winners_[2 * i], b = winners_[2 * i + 1];
+        winners_[i] = b == none || (a != none && before(a, b)) ? a : b;
+    }
+
+    bool stale_ = true;  // nobody has asked since all changed: touches need not be remembered
+    int leaves_ = 0;
+    std::vector<int> winners_, touched_;
+};
+
+}  // namespace gossamer

@@ -163,39 +163,38 @@ void read(const Term* terms, int count, double x, const double* lo, const double
 template <class Order, class Put>
 inline void gather_term(const Term& term, Order order, double lo, double hi, const double* keys, int n, Put&& put) {
     constexpr int vectors = leaf_size / lanes;
-    const int used = (n + lanes - 1) / lanes;
     D key[vectors], mask[vectors], w[vectors], step[vectors];
-    for (int v = 0; v < used; ++v) {
+    for (int v = 0; v < vectors; ++v) {
         key[v] = load<double>(keys + v * lanes);
         mask[v] = below(v * lanes, n);
     }
     const auto multiply = [&] {
-        for (int v = 0; v < used; ++v) w[v] = w[v] * step[v];
+        for (int v = 0; v < vectors; ++v) w[v] = w[v] * step[v];
     };
     if (term.kind == Kind::power) {
-        for (int v = 0; v < used; ++v) w[v] = raised<double>(key[v], order) * mask[v];
-        put(term.total, w, used);
+        for (int v = 0; v < vectors; ++v) w[v] = raised<double>(key[v], order) * mask[v];
+        put(term.total, w);
         return;
     }
     for (int side = 0; side < 2; ++side) {
         const bool left = side == 0;
-        for (int v = 0; v < used; ++v) {  // distances from the anchor, in the term's own measure
+        for (int v = 0; v < vectors; ++v) {  // distances from the anchor, in the term's own measure
             step[v] = chosen(mask[v], left ? all<double>(hi) - key[v] : key[v] - lo);
             if (term.kind == Kind::decay) step[v] = lower<double>(all<double>(term.theta) * step[v], all<double>(far));
         }
         if (term.kind == Kind::ramp && left) {
             for (int j = 0; j <= order; ++j) {
-                for (int v = 0; v < used; ++v) w[v] = raised<double>(key[v], 2 * order + 1 - j) * mask[v];
+                for (int v = 0; v < vectors; ++v) w[v] = raised<double>(key[v], 2 * order + 1 - j) * mask[v];
                 for (int l = 0; l <= j; ++l) {
-                    put(term.left + j * (j + 1) / 2 + l, w, used);
+                    put(term.left + j * (j + 1) / 2 + l, w);
                     multiply();
                 }
             }
             continue;
         }
-        for (int v = 0; v < used; ++v) w[v] = term.kind == Kind::decay ? exp_negative<double>(-step[v]) * mask[v] : mask[v];
+        for (int v = 0; v < vectors; ++v) w[v] = term.kind == Kind::decay ? exp_negative<double>(-step[v]) * mask[v] : mask[v];
         for (int l = 0; l <= order; ++l) {
-            put((left ? term.left : term.right) + l, w, used);
+            put((left ? term.left : term.right) + l, w);
             multiply();
         }
     }
@@ -203,10 +202,10 @@ inline void gather_term(const Term& term, Order order, double lo, double hi, con
 
 void gather(const Term* terms, int count, double lo, double hi, const double* keys, int n, const double* coefs,
             int stride, int rows, double* out) {
-    const auto put = [&](int moment, const D* w, int used) {
+    const auto put = [&](int moment, const D* w) {
         for (int r = 0; r < rows; ++r) {
             D sum = {};
-            for (int v = 0; v < used; ++v) sum = muladd(w[v], load<double>(coefs + r * leaf_size + v * lanes), sum);
+            for (int v = 0; v < leaf_size / lanes; ++v) sum = muladd(w[v], load<double>(coefs + r * leaf_size + v * lanes), sum);
             out[(static_cast<std::ptrdiff_t>(r) * stride + moment) * fan] = total(sum);
         }
     };

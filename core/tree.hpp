@@ -105,7 +105,7 @@ public:
         for (const Term& term : terms_)
             if (term.kind == Term::Kind::power) {
                 const double at_x = term.coefs[0] * power_of(x, term.order);
-                for (int r = 0; r < rows_; ++r) out[r] += at_x * top_[(r * moments_ + term.total) * fan];
+                for (int r = 0; r < rows_; ++r) out[r] += at_x * top_[r * (moments_ - used_) + term.total - used_];
             }
     }
     // A walk down to where x belongs that only fetches memory: several trees are walked at once, so that they wait together.
@@ -385,7 +385,7 @@ private:
         leaves_.reserve(1);
         height_ = 0;
         root_ = leaves_.take();
-        top_.assign(static_cast<std::size_t>(rows_) * moments_ * fan, 0.0);
+        top_.assign(static_cast<std::size_t>(rows_) * (moments_ - used_), 0.0);
     }
 
     void put(Leaf& leaf, Key key, const double* values) {
@@ -518,35 +518,39 @@ private:
     // ends and moments of a child, from what is below it
     void refresh(Node& node, int slot, int level) {
         double* to = moments(node) + slot;
+        const int count = static_cast<int>(terms_.size());
         if (level == 0) {
             const Leaf& leaf = leaves_[node.child[slot]];
             node.lo[slot] = leaf.keys[0];
             node.hi[slot] = leaf.keys[leaf.count - 1];
             node.births[slot] = leaf.births[0];
-            gather(leaf, to);
+            onedim().gather(terms_.data(), count, node.lo[slot], node.hi[slot], leaf.keys, leaf.count, coefs(leaf), moments_,
+                            rows_, to);
         } else {
             const Node& child = nodes_[node.child[slot]];
             node.lo[slot] = child.lo[0];
             node.hi[slot] = child.hi[child.count - 1];
             node.births[slot] = child.births[0];
-            lift(child, to);
+            powers_.resize(scratch_size());
+            onedim().lift(terms_.data(), count, node.lo[slot], node.hi[slot], child.lo, child.hi, child.count, moments(child),
+                          moments_, rows_, powers_.data(), to);
         }
-    }
-
-    void gather(const Leaf& leaf, double* to) const {
-        onedim().gather(terms_.data(), static_cast<int>(terms_.size()), leaf.keys[0], leaf.keys[std::max(leaf.count, 1) - 1],
-                        leaf.keys, leaf.count, coefs(leaf), moments_, rows_, to);
-    }
-    void lift(const Node& node, double* to) {
-        powers_.resize(scratch_size());
-        onedim().lift(terms_.data(), static_cast<int>(terms_.size()), node.lo[0], node.hi[node.count - 1], node.lo, node.hi,
-                      node.count, moments(node), moments_, rows_, powers_.data(), to);
     }
 
     // only the totals are asked of the whole tree
     void refresh_top() {
-        if (moments_ == used_) return;
-        height_ == 0 ? gather(leaves_[root_], top_.data()) : lift(nodes_[root_], top_.data());
+        for (const Term& term : terms_)
+            for (int r = 0; term.kind == Term::Kind::power && r < rows_; ++r) {
+                double sum = 0;
+                if (height_ == 0) {
+                    const Leaf& leaf = leaves_[root_];
+                    for (int i = 0; i < leaf.count; ++i) sum += coefs(leaf)[r * leaf_size + i] * power_of(leaf.keys[i], term.order);
+                } else {
+                    const double* m = moments(nodes_[root_]) + (r * moments_ + term.total) * fan;
+                    for (int i = 0; i < nodes_[root_].count; ++i) sum += m[i];
+                }
+                top_[r * (moments_ - used_) + term.total - used_] = sum;
+            }
     }
 
     template <class F> void each_leaf(F&& f) const {
@@ -616,7 +620,8 @@ private:
     Pool<Leaf> leaves_;
     Pool<Node> nodes_;
     int root_ = 0, height_ = 0;
-    std::vector<double> top_, powers_;
+    std::vector<double> top_;  // the totals of the whole tree, [row * totals + total]
+    std::vector<double> powers_;
 };
 
 }  // namespace gossamer

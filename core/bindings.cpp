@@ -330,9 +330,12 @@ template <class T> void bind_checks(nb::module_& m) {
 
 }  // namespace
 
+void bind_csv(nb::module_& m);  // bindings_csv.cpp
+
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core of gossamer.";
     m.def("isa", [] { return std::string(tiles<double>().name); }, "The instruction set in use.");
+    bind_csv(m);
     bind_checks<float>(m);
     bind_checks<double>(m);
 

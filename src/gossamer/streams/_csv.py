@@ -1,0 +1,246 @@
+"""CSV: parsed by the compiled core, chunk by chunk. Any delimiter, quotes, line ends and blank lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gossamer import _checks, _core
+from gossamer.streams._schema import MISSING, NUMBER, SAMPLE, Coded, Column, Sampled, Values
+from gossamer.streams._source import PIECE, Source
+from gossamer.streams._stream import Block, Options, Stream
+
+#: A record may not be longer than this, nor the text of a chunk much longer: a quote that is never closed ends here.
+LONGEST = 1 << 24
+DELIMITERS = ",;\t|"
+BOM = b"\xef\xbb\xbf"
+
+
+class CSVStream(Stream):
+    """Rows of a CSV file; see `open_stream`."""
+
+    format = "csv"
+
+    def __init__(
+        self, source: Source, options: Options, delimiter: str | None = None, header: bool | None = None
+    ) -> None:
+        self._source, self.name = source, source.name
+        self._delimiter, self._header = delimiter, header
+        if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '"\r\n'):
+            raise _checks.wrong("open_stream", "delimiter", "one ASCII character, no quote or line end", delimiter)
+        if header is not None:
+            _checks.one_of("open_stream", "header", header, [True, False])
+        self._buffer, self._used, self._final = b"", 0, False
+        self._line, self._need = 1, 1 << 16
+        super().__init__(options)
+
+    def _begin(self, at: Any) -> None:
+        if at is None:
+            self._header_and_names()
+            return
+        self._source.skip(at)
+        self._columns, self._delimiter, self._line = list(at["columns"]), str(at["delimiter"]), int(at["line"])
+
+    def _header_and_names(self) -> None:
+        if self._source.peek(3) == BOM:
+            self._source.read(3)
+        start = self._source.peek(PIECE)
+        if not start.strip():
+            raise self._empty()
+        if self._delimiter is None:
+            self._delimiter = _delimiter(start)
+        first, end, line = self._first_record()
+        numeric = any(NUMBER.fullmatch(text) for text in first)
+        has_header = not numeric if self._header is None else self._header
+        self._columns = [text if has_header and text else f"c{i + 1}" for i, text in enumerate(first)]
+        again = {name for name in self._columns if self._columns.count(name) > 1}
+        if again:
+            raise ValueError(f"{self.name}, header: must have different names. Got {min(again)!r} more than once instead.")
+        if has_header:
+            self._used += end
+            self._line += line
+
+    def _first_record(self) -> tuple[list[str], int, int]:
+        """The fields of the first record, where it ends, and its lines."""
+        fields = 1
+        while True:
+            parsed = self._parse([_core.CSV_TEXT - i for i in range(fields)], 0, fields, 1, missing=[])
+            if parsed["error"] in ("too_few", "too_many"):
+                fields = parsed["fields"]
+            elif parsed["error"]:
+                raise self._problem(parsed, 1, [f"c{i + 1}" for i in range(fields)])
+            elif len(parsed["y"]):
+                texts = [self._decode(values[0]) for _, values in parsed["texts"]]
+                return texts, int(parsed["starts"][1]), int(parsed["lines"][1])
+            elif not self._more():
+                raise self._empty()
+
+    def _sample(self) -> dict[str, Sampled]:
+        slots = [_core.CSV_TEXT - i for i in range(len(self._columns))]
+        while True:
+            parsed = self._parse(slots, 0, len(slots), SAMPLE)
+            enough = len(parsed["y"]) == SAMPLE or (len(parsed["y"]) and len(self._buffer) > LONGEST)
+            if enough or parsed["error"] or not self._more():
+                break
+        if not len(parsed["y"]):
+            line = self._line + int(parsed["lines"][-1])
+            raise self._problem(parsed, 1, self._columns, line) if parsed["error"] else self._empty()
+        columns = zip(self._columns, parsed["texts"], strict=True)
+        return {
+            name: Sampled(Coded(codes, [value.decode(errors="replace") for value in values]))
+            for name, (codes, values) in columns
+        }
+
+    def _settle(self) -> None:
+        """Where each field goes: numbers straight into the matrix, the rest as coded texts."""
+        schema, kinds = self.schema, {column.name: column for column in self.schema.features}
+        self._slots, self._texts = [], list[Column]()
+        for name in self._columns:
+            column = kinds.get(name)
+            if column is None and schema.target is not None and name == schema.target.name:
+                column = schema.target
+            if column is None:
+                self._slots.append(_core.CSV_IGNORED)
+            elif column.kind in ("number", "integer"):
+                self._slots.append(_core.CSV_TARGET if column is schema.target else schema.slots[name])
+            else:
+                self._slots.append(_core.CSV_TEXT - len(self._texts))
+                self._texts.append(column)
+
+    def _parse(self, slots: list[int], width: int, texts: int, rows: int, missing: Any = MISSING) -> dict[str, Any]:
+        return _core.parse_csv(
+            self._buffer, self._used, self._final, self._delimiter or ",", slots, width, texts, list(missing), rows
+        )
+
+    def _more(self) -> bool:
+        """Read on; False at the end of the data."""
+        if self._final:
+            return False
+        left = len(self._buffer) - self._used
+        if left > LONGEST:
+            raise self.bad(self._row + 1, None, f"shorter than {LONGEST} bytes (is a quote not closed?)", "more", self._line)
+        data = self._source.read(max(self._need, left))
+        self._final = len(data) < max(self._need, left)
+        self._buffer, self._used = self._buffer[self._used :] + data, 0
+        return True
+
+    def _read(self, rows: int) -> Block | None:
+        blocks: list[Block] = []
+        count, size = 0, 0
+        while True:
+            block, taken = self._piece(rows - count, self._row + count)
+            if block.rows or block.error:
+                blocks.append(block)
+            count, size = count + block.rows, size + taken
+            if count == rows or size >= LONGEST or block.error:
+                break
+            try:
+                if not self._more():
+                    break
+            except ValueError as error:
+                if not blocks:
+                    raise
+                blocks[-1].error = error  # after the rows that are there
+                break
+        if count:  # the next time, read as much at once as this chunk took
+            self._need = min(max(size + size // 8, 1 << 16), LONGEST)
+        return _joined(blocks) if blocks else None
+
+    def _piece(self, rows: int, before: int) -> tuple[Block, int]:
+        """What the buffer holds after the row number ``before``, and how many bytes of it that took."""
+        parsed = self._parse(self._slots, len(self.schema.names), len(self._texts), rows)
+        count, offset = len(parsed["y"]), self._source.offset - len(self._buffer) + self._used
+        lines = parsed["lines"] + self._line
+        values: dict[str, Values] = {}
+        wrong: list[tuple[int, ValueError]] = []
+        for column, (codes, texts) in zip(self._texts, parsed["texts"], strict=True):
+            values[column.name] = self._coded(codes, texts, column.name, lines, before, wrong)
+        target = self.schema.target
+        if target is not None and target.kind in ("number", "integer"):
+            values[target.name] = parsed["y"]
+        error = self._problem(parsed, before + count + 1, self._columns, int(lines[-1])) if parsed["error"] else None
+        taken = int(parsed["starts"][-1])
+        self._used += taken
+        self._line = int(lines[-1])
+        block = Block(count, values, parsed["starts"] + offset, lines, parsed["X"], error)
+        return (block.cut(*min(wrong, key=lambda each: each[0])) if wrong else block), taken
+
+    def _coded(
+        self, codes: Any, values: list[bytes], name: str, lines: Any, before: int, wrong: list[tuple[int, ValueError]]
+    ) -> Coded:
+        texts = []
+        for i, value in enumerate(values):
+            try:
+                texts.append(value.decode())
+            except UnicodeDecodeError:
+                texts.append("")
+                rows = np.flatnonzero(codes == i)
+                if len(rows):  # else only the row that was cut off has it
+                    row = int(rows[0])
+                    wrong.append((row, self.bad(before + row + 1, name, "UTF-8", value, int(lines[row]))))
+        return Coded(codes, texts)
+
+    def _decode(self, value: bytes) -> str:
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"{self.name}, header: must be UTF-8. Got {value[:40]!r} instead.") from None
+
+    def _problem(self, parsed: dict[str, Any], row: int, columns: list[str], line: int = 1) -> ValueError:
+        """What the parser found wrong, in words."""
+        what, fields, width = parsed["error"], parsed["fields"], len(columns)
+        column = columns[min(parsed["column"], width - 1)]
+        text = parsed["text"].decode(errors="replace")
+        if what == "too_many":
+            return self.bad(row, None, f"of {width} fields, as the columns", f"{fields} fields", line)
+        if what == "too_few":
+            return self.bad(row, column, f"there: {width} fields, as the columns", f"{fields} fields", line)
+        rules = {
+            "not_number": "a number, as in the rows before",
+            "not_finite": "finite",
+            "after_quote": "followed by a delimiter or a line end after its closing quote",
+            "open_quote": "closed: its quote is open to the end of the data",
+        }
+        return self.bad(row, column, rules[what], text or "something else", line)
+
+    def _mark(self, start: int, line: int) -> Any:
+        return {**self._source.mark(start), "columns": self._columns, "delimiter": self._delimiter, "line": line}
+
+    def _now(self) -> tuple[int, int]:
+        return self._source.offset - len(self._buffer) + self._used, self._line
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def _delimiter(start: bytes) -> str:
+    """The delimiter that the first line has most of, outside quotes; a comma if none."""
+    line = start.lstrip(b"\r\n").split(b"\n", 1)[0].split(b"\r", 1)[0].decode(errors="replace")
+    outside = "".join(line.split('"')[::2])
+    return max(DELIMITERS, key=outside.count)
+
+
+def _joined(blocks: list[Block]) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    values: dict[str, Values] = {}
+    for name, first in blocks[0].values.items():
+        parts = [block.values[name] for block in blocks]
+        values[name] = _joined_texts(parts) if isinstance(first, Coded) else np.concatenate(parts)
+    starts = np.concatenate([block.starts[: block.rows] for block in blocks] + [blocks[-1].starts[-1:]])
+    lines = [block.lines for block in blocks if block.lines is not None]
+    return Block(
+        sum(block.rows for block in blocks), values, starts,
+        np.concatenate([part[:-1] for part in lines] + [lines[-1][-1:]]),
+        np.concatenate([block.X for block in blocks if block.X is not None]), blocks[-1].error,
+    )  # fmt: skip
+
+
+def _joined_texts(parts: list[Any]) -> Coded:
+    places: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        numbers = [places.setdefault(value, len(places)) for value in part.values]
+        codes.append(np.array([*numbers, -1], dtype=np.int32)[part.codes])
+    return Coded(np.concatenate(codes), list(places))

@@ -1,0 +1,346 @@
+"""What the columns are: found in the first rows, then fixed. Columns become features, one or several each, and targets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer import _checks
+from gossamer._checks import Array
+from gossamer.expansion import Floats
+
+#: Rows looked at to find what the columns are: the same whatever the chunks.
+SAMPLE = 1000
+#: The most categories of a text column that get a feature each, unless told.
+CATEGORIES = 32
+#: The most different whole numbers in a target that are taken for classes.
+CLASSES = 20
+KINDS = ("number", "integer", "boolean", "date", "text")
+TASKS = ("classification", "regression", "novelty")
+#: How a value that is not there is written, besides NaN.
+MISSING = ("", "NA", "N/A", "NULL", "null", "None", "?")
+
+NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
+DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?Z?", re.ASCII)
+TRUTH = {"true": 1.0, "false": 0.0}
+RULES = {
+    "number": "a number",
+    "integer": "a whole number, as in the rows before (kinds={...: 'number'} allows others)",
+    "boolean": "true or false, as in the rows before",
+    "date": "a date YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS, as in the rows before",
+    "text": "text",
+}
+
+
+@dataclass
+class Coded:
+    """Texts by number: ``values[codes]``, a code of -1 for a missing one."""
+
+    codes: NDArray[np.int32]
+    values: list[str]
+
+    @classmethod
+    def of(cls, texts: Sequence[str | None]) -> Coded:
+        """Number texts in the order of their first coming.
+
+        >>> Coded.of(["b", None, "a", "b"]).codes.tolist()
+        [0, -1, 1, 0]
+        """
+        places: dict[str, int] = {}
+        codes = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
+        return cls(np.array(codes, dtype=np.int32), list(places))
+
+    def map(self, numbers: Sequence[float]) -> Floats:
+        """A number for each value; NaN for the missing."""
+        return np.append(np.asarray(numbers, dtype=np.float64), np.nan)[self.codes]
+
+    def numbers(self, kind: str) -> Floats:
+        """Booleans and dates as numbers; NaN for the missing, inf for what is neither."""
+        return self.map([_as_number(value, kind) for value in self.values])
+
+
+#: What a format gives for a column: numbers with NaN for the missing, or coded texts.
+Values = Floats | Coded
+
+
+@dataclass(frozen=True)
+class Misfit(Exception):  # noqa: N818
+    """A value that its column cannot hold."""
+
+    row: int
+    column: str
+    rule: str
+    got: object
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, its kind, and for a text feature the categories that have a feature of their own."""
+
+    name: str
+    kind: str
+    categories: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> list[str]:
+        """The names of its features."""
+        if self.kind != "text":
+            return [self.name]
+        return [f"{self.name}={category}" for category in (*self.categories, "(other)")]
+
+
+@dataclass
+class Schema:
+    """The columns that are features, in order, and the target.
+
+    A number is itself; a boolean is 0 or 1; a date is its seconds since 1970; a text is one feature per category,
+    1 where it is that one, and a last one for all others.
+
+    >>> schema = Schema([Column("size", "number"), Column("shop", "text", ("Rome", "Oslo"))], None)
+    >>> schema.names
+    ['size', 'shop=Rome', 'shop=Oslo', 'shop=(other)']
+    """
+
+    features: list[Column]
+    target: Column | None
+    names: list[str] = field(init=False)
+    slots: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names, self.slots = [], {}
+        for column in self.features:
+            self.slots[column.name] = len(self.names)
+            self.names += column.features
+
+    def owner(self, slot: int) -> str:
+        """The column that a feature comes from."""
+        return max((start, name) for name, start in self.slots.items() if start <= slot)[1]
+
+    @property
+    def task(self) -> str:
+        """What the target is for."""
+        if self.target is None:
+            return "novelty"
+        return "regression" if self.target.kind in ("number", "date") else "classification"
+
+    def encode(self, rows: int, values: Mapping[str, Values], X: Floats | None) -> tuple[Floats, list[Misfit]]:
+        """Features of ``rows`` rows, NaN where missing; ``X`` holds those that are not in ``values`` already.
+
+        With the values that do not fit, one per column at most, the first.
+        """
+        misfits: list[Misfit] = []
+        X = np.empty((rows, len(self.names))) if X is None else X
+        for column in self.features:
+            given = values.get(column.name)
+            if given is None:
+                continue
+            slot = self.slots[column.name]
+            if column.kind == "text":
+                assert isinstance(given, Coded)
+                _one_hot(X[:, slot : slot + len(column.features)], given, column.categories)
+            else:
+                X[:, slot] = _finite(column, given, misfits)
+        return X, misfits
+
+    def targets(self, values: Mapping[str, Values]) -> tuple[Values | None, NDArray[np.bool_] | None, list[Misfit]]:
+        """The target's values, where they are missing, and what does not fit."""
+        misfits: list[Misfit] = []
+        if self.target is None:
+            return None, None, misfits
+        given = values[self.target.name]
+        if self.target.kind == "text":
+            assert isinstance(given, Coded)
+            return given, given.codes < 0, misfits
+        numbers = _finite(self.target, given, misfits)
+        if self.target.kind == "integer":
+            whole = np.isnan(numbers) | (np.abs(numbers) < 2.0**53) & (numbers == np.floor(numbers))
+            if not whole.all():
+                row = int(np.argmin(whole))
+                misfits.append(Misfit(row, self.target.name, RULES["integer"], float(numbers[row])))
+        return numbers, np.isnan(numbers), misfits
+
+    def labels(self, target: Values, keep: Any) -> Array:
+        """Targets as they are handed out: str, int64, bool or float64."""
+        if isinstance(target, Coded):
+            return np.array([*target.values, ""])[target.codes[keep]]
+        assert self.target is not None
+        kinds: dict[str, Any] = {"integer": np.int64, "boolean": np.bool_}
+        return target[keep].astype(kinds.get(self.target.kind, np.float64))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        features = [[c.name, c.kind, list(c.categories)] for c in self.features]
+        return {"features": features, "target": self.target and [self.target.name, self.target.kind]}
+
+    @classmethod
+    def from_dict(cls, given: Any) -> Schema:
+        """From `to_dict`."""
+        try:
+            features = [Column(str(name), _checks.one_of("Schema", "kind", kind, KINDS), tuple(map(str, categories)))
+                        for name, kind, categories in given["features"]]  # fmt: skip
+            target = given["target"] and Column(*map(str, given["target"]))
+        except (TypeError, KeyError, ValueError):
+            raise _checks.wrong("open_stream", "position", "one that a stream gave", given) from None
+        return cls(features, target)
+
+
+def _as_number(value: str, kind: str) -> float:
+    if kind == "boolean":
+        return TRUTH.get(value.lower(), np.inf)
+    if DATE.fullmatch(value):
+        try:
+            return float(np.datetime64(value.rstrip("Z"), "us").astype(np.int64)) / 1e6
+        except ValueError:  # the 31st of February
+            pass
+    return float("inf")
+
+
+def _finite(column: Column, given: Values, misfits: list[Misfit]) -> Floats:
+    numbers = given.numbers(column.kind) if isinstance(given, Coded) else given
+    wrong = np.isinf(numbers)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        got = given.values[given.codes[row]] if isinstance(given, Coded) else float(numbers[row])
+        rule = RULES[column.kind] if isinstance(given, Coded) else "finite"
+        misfits.append(Misfit(row, column.name, rule, got))
+    return numbers
+
+
+def _one_hot(out: Floats, given: Coded, categories: Sequence[str]) -> None:
+    places = {category: i for i, category in enumerate(categories)}
+    which = np.array([places.get(value, len(categories)) for value in given.values] + [0])[given.codes]
+    out[:] = 0.0
+    out[np.arange(len(out)), which] = 1.0
+    out[given.codes < 0] = np.nan
+
+
+# ---------------------------------------------------------------------------------------------------------- finding
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The first values of a column; ``kind`` where the format knows it."""
+
+    values: Values
+    kind: str | None = None
+
+
+def find_schema(
+    sample: Mapping[str, Sampled], target: str | int | None, columns: Sequence[str | int] | None,
+    ignore: Sequence[str | int], kinds: Mapping[str, str], task: str | None, categories: int,
+) -> Schema:  # fmt: skip
+    """The schema of a stream, from its first rows and what the user says."""
+    names = list(sample)
+    goal = None if target is None else _named("target", target, names)
+    wanted = names if columns is None else [_named("columns", column, names) for column in _several("columns", columns)]
+    without = {goal, *(_named("ignore", column, names) for column in _several("ignore", ignore))}
+    for name, kind in kinds.items():
+        _named("kinds", name, names)
+        _checks.one_of("open_stream", "kinds", kind, KINDS)
+    features = []
+    for name in wanted:
+        if name in without:
+            continue
+        kind = kinds.get(name) or kind_of(sample[name])
+        kind = "number" if kind == "integer" else kind
+        features.append(Column(name, kind, _categories(sample[name].values, categories) if kind == "text" else ()))
+    if not features:
+        raise _checks.wrong("open_stream", "columns", "such that a feature remains", names)
+    if len({column.name for column in features}) < len(features):
+        raise _checks.wrong("open_stream", "columns", "different", list(columns or ()))
+    return Schema(features, None if goal is None else Column(goal, _target_kind(sample[goal], kinds.get(goal), task)))
+
+
+def kind_of(sampled: Sampled) -> str:
+    """What a column holds. One that is empty so far is taken for numbers."""
+    if sampled.kind is not None:
+        return sampled.kind
+    if not isinstance(sampled.values, Coded):
+        return "number"
+    values = sampled.values.values
+    if all(NUMBER.fullmatch(value) for value in values):
+        return "number"
+    for kind in ("boolean", "date"):
+        if all(_as_number(value, kind) < np.inf for value in values):
+            return kind
+    return "text"
+
+
+def infer_task(y: Any) -> str:
+    """What targets ask for: "novelty" without any, "classification" for text, booleans and few whole numbers.
+
+    Few: at most 2, or at most 20 of which each comes 5 times on average. Everything else is "regression".
+
+    >>> infer_task(None), infer_task(["a", "b"]), infer_task([1, 0, 1]), infer_task([0.5, 1.0])
+    ('novelty', 'classification', 'classification', 'regression')
+    """
+    if y is None:
+        return "novelty"
+    labels = np.asarray(y)
+    if labels.dtype.kind in "iuf":
+        labels = labels[np.isfinite(labels)]
+        return "classification" if _few_whole(labels.astype(np.float64)) else "regression"
+    return "classification"
+
+
+def _few_whole(numbers: Floats) -> bool:
+    if not np.all(numbers == np.floor(numbers)):
+        return False
+    return len(np.unique(numbers)) <= max(2, min(CLASSES, len(numbers) // 5))
+
+
+def _target_kind(sampled: Sampled, kind: str | None, task: str | None) -> str:
+    found = kind or kind_of(sampled)
+    if task == "regression":
+        if found in ("boolean", "text"):
+            raise _checks.wrong("open_stream", "task", f"'classification' for a target of kind {found!r}", task)
+        return "number" if found == "integer" else found
+    if kind is not None or found != "number":
+        return found
+    values = sampled.values
+    if isinstance(values, Coded):
+        values = values.map([float(value) for value in values.values])
+    known = values[np.isfinite(values)]
+    whole = bool(np.all(known == np.floor(known)))
+    if task == "classification":
+        return "integer" if whole else "text"
+    return "integer" if whole and _few_whole(known) else "number"
+
+
+def _categories(values: Values, most: int) -> tuple[str, ...]:
+    """The most frequent categories of the sample, the earlier first among equals, in the order of their coming."""
+    if not isinstance(values, Coded):
+        values = coded_numbers(values)
+    counts = np.bincount(values.codes[values.codes >= 0], minlength=len(values.values))
+    chosen = np.sort(np.argsort(-counts, kind="stable")[:most])
+    return tuple(values.values[i] for i in chosen if counts[i])
+
+
+def coded_numbers(numbers: Floats) -> Coded:
+    """Numbers as texts, whole ones without a point.
+
+    >>> coded_numbers(np.array([1.0, 0.5])).values
+    ['1', '0.5']
+    """
+    texts = [None if x != x else str(int(x)) if x.is_integer() else repr(x) for x in numbers.tolist()]
+    return Coded.of(texts)
+
+
+def _named(parameter: str, wanted: str | int, names: list[str]) -> str:
+    if isinstance(wanted, str) and wanted in names:
+        return wanted
+    if isinstance(wanted, int) and not isinstance(wanted, bool) and -len(names) <= wanted < len(names):
+        return names[wanted]
+    shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+    raise _checks.wrong("open_stream", parameter, f"among the columns {shown}", wanted)
+
+
+def _several(parameter: str, given: Any) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise _checks.wrong("open_stream", parameter, "a list of names or positions", given)
+    return list(given)

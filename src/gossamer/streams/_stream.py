@@ -1,0 +1,268 @@
+"""The stream that all formats share: blocks of columns become chunks of rows; what is wrong is named by row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer import _checks
+from gossamer._checks import Array
+from gossamer.expansion import Floats
+from gossamer.streams._schema import CATEGORIES, TASKS, Coded, Misfit, Sampled, Schema, Values, find_schema
+
+#: A position as its file holds it; a stream of another version does not take it up.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `open_stream` was told, for every format."""
+
+    target: str | int | None = None
+    columns: Any = None
+    ignore: Any = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    task: str | None = None
+    missing: str = "error"
+    chunk_rows: int = 8192
+    categories: int = CATEGORIES
+    position: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        _checks.one_of("open_stream", "missing", self.missing, ["error", "skip", "mean"])
+        if self.task is not None:
+            _checks.one_of("open_stream", "task", self.task, TASKS)
+        _checks.whole("open_stream", "chunk_rows", self.chunk_rows, 1)
+        _checks.whole("open_stream", "categories", self.categories, 1)
+        if not isinstance(self.kinds, Mapping):
+            raise _checks.wrong("open_stream", "kinds", "a dict of names and kinds", self.kinds)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a stream.
+
+    Attributes
+    ----------
+    X : the features, a C-ordered float64 array of shape (rows, features).
+    y : the targets (str, int64, bool or float64), or None.
+    rows : the number of each row in its source, the first data row being 1.
+    names : the names of the features.
+    position : where to go on after these rows: ``open_stream(source, position=...)``. A small dict that JSON can hold.
+    """
+
+    X: Floats
+    y: Array | None
+    rows: NDArray[np.int64]
+    names: list[str]
+    position: dict[str, Any] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+@dataclass
+class Block:
+    """What a format read: columns of ``rows`` rows, and what stopped it.
+
+    ``X`` holds the features that are not in ``values``. ``starts`` says where each row begins and where the next one
+    would; ``lines`` likewise, where the format counts lines.
+    """
+
+    rows: int
+    values: dict[str, Values]
+    starts: NDArray[np.int64]
+    lines: NDArray[np.int64] | None = None
+    X: Floats | None = None
+    error: ValueError | None = None
+
+    def cut(self, rows: int, error: ValueError) -> Block:
+        """The first rows, and what is wrong with the next."""
+        values = {
+            name: Coded(value.codes[:rows], value.values) if isinstance(value, Coded) else value[:rows]
+            for name, value in self.values.items()
+        }
+        lines = None if self.lines is None else self.lines[: rows + 1]
+        X = None if self.X is None else self.X[:rows]
+        return Block(rows, values, self.starts[: rows + 1], lines, X, error)
+
+
+class Stream:
+    """An iterator of `Chunk`; see `open_stream`.
+
+    The rows before a bad one are handed out first; then comes the error, each time that one asks again.
+    """
+
+    format = ""
+    name = ""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._error: Exception | None = None
+        self._row = 0
+        position = options.position
+        if position is None:
+            self._begin(None)
+            self.schema = self._found()
+            self._sums = np.zeros((2, len(self.schema.names)))
+        else:
+            if position.get("format") != self.format or position.get("version") != VERSION:
+                rule = f"one that a stream of format {self.format!r} gave"
+                raise _checks.wrong("open_stream", "position", rule, dict(position))
+            self.schema = Schema.from_dict(position.get("schema"))
+            self._row = _checks.whole("position", "row", position.get("row"), 0)
+            # sum and count of what each feature was so far, for missing="mean"
+            sums = position.get("sums")
+            self._sums = np.zeros((2, len(self.schema.names))) if sums is None else np.array(sums, dtype=np.float64)
+            self._begin(position["at"])
+        self._settle()
+        self._at, self._at_line = self._now()
+
+    # ------------------------------------------------------------------------------------------ what a format does
+
+    def _begin(self, at: Any) -> None:
+        """Open at the beginning, or at what `_mark` returned."""
+        raise NotImplementedError
+
+    def _sample(self) -> dict[str, Sampled]:
+        """The first rows of each column, which stay to be read."""
+        raise NotImplementedError
+
+    def _settle(self) -> None:
+        """The schema is known."""
+
+    def _read(self, rows: int) -> Block | None:
+        """At most ``rows`` rows; None at the end. A block without rows has an error."""
+        raise NotImplementedError
+
+    def _mark(self, start: int, line: int) -> Any:
+        """What `_begin` needs to go on at ``start``, one of the last block's ``starts``, in that line."""
+        return start
+
+    def _now(self) -> tuple[int, int]:
+        """The start and the line of the row that comes next."""
+        return self._row, 0
+
+    def close(self) -> None:
+        """Close the files that the stream has opened."""
+
+    # ----------------------------------------------------------------------------------------------- what users see
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the features."""
+        return self.schema.names
+
+    @property
+    def target(self) -> str | None:
+        """The name of the target."""
+        return self.schema.target and self.schema.target.name
+
+    @property
+    def task(self) -> str:
+        """What was asked for, or what the target looks like: "classification", "regression" or "novelty"."""
+        return self._options.task or self.schema.task
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """Where the next row is: ``open_stream(source, position=...)`` goes on there."""
+        position = {"format": self.format, "version": VERSION, "row": self._row, "at": self._mark(self._at, self._at_line)}
+        if self._options.missing == "mean":
+            position["sums"] = self._sums.tolist()
+        return {**position, "schema": self.schema.to_dict()}
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self
+
+    def __next__(self) -> Chunk:
+        while self._error is None:
+            try:
+                block = self._read(self._options.chunk_rows)
+                if block is None:
+                    raise self._empty() if self._row == 0 else StopIteration
+                chunk = self._chunk(block)
+            except (ValueError, StopIteration) as error:
+                self._error = error
+                break
+            if chunk is not None:
+                return chunk
+        raise self._error
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # --------------------------------------------------------------------------------------------------- the work
+
+    def _found(self) -> Schema:
+        o = self._options
+        sample = self._sample()
+        return find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories)
+
+    def _empty(self) -> ValueError:
+        return ValueError(f"{self.name} must have at least one row. Got none.")
+
+    def bad(self, row: int, column: str | None, rule: str, got: object, line: int | None = None) -> ValueError:
+        """The error for a value, by the number of its row (from 1), its line where that differs, and its column."""
+        text = repr(got) if len(repr(got)) <= 80 else repr(got)[:77] + "..."
+        where = f"row {row}" + ("" if line is None else f" (line {line})") + (f", column {column!r}" if column else "")
+        return ValueError(f"{self.name}, {where}: must be {rule}. Got {text} instead.")
+
+    def _chunk(self, block: Block) -> Chunk | None:
+        """The rows of a block up to the first bad one; None if none remains, after a skip."""
+        missing, schema, rows = self._options.missing, self.schema, block.rows
+        X, misfits = schema.encode(rows, block.values, block.X)
+        target, lost, more = schema.targets(block.values)
+        misfits += more
+        gone = np.isnan(X)
+        if lost is None:
+            lost = np.zeros(rows, dtype=np.bool_)
+        absent = gone.any(axis=1)
+        if missing == "error" and absent.any():
+            row = int(np.argmax(absent))
+            misfits.append(Misfit(row, schema.owner(int(np.argmax(gone[row]))), self._present(), "a missing value"))
+        if missing != "skip" and lost.any():
+            assert schema.target is not None
+            rule = "there, for it is the target (missing='skip' leaves such rows out)"
+            misfits.append(Misfit(int(np.argmax(lost)), schema.target.name, rule, "a missing value"))
+        error = block.error
+        if misfits:
+            first = min(misfits, key=lambda misfit: misfit.row)
+            rows = first.row
+            line = None if block.lines is None else int(block.lines[rows])
+            error = self.bad(self._row + rows + 1, first.column, first.rule, first.got, line)
+        keep = np.ones(rows, dtype=np.bool_)
+        if missing == "skip":
+            keep = ~(absent | lost)[:rows]
+        elif missing == "mean" and rows:
+            X = self._filled(X[:rows], gone[:rows])
+        numbers = np.arange(self._row + 1, self._row + rows + 1)
+        self._row += rows
+        self._at = int(block.starts[rows])
+        self._at_line = 0 if block.lines is None else int(block.lines[rows])
+        self._error = error
+        if not keep.any():
+            return None
+        whole = len(X) == len(keep) and bool(keep.all())
+        X = X if whole else X[:rows][keep]
+        y = None if target is None else schema.labels(target, np.flatnonzero(keep))
+        return Chunk(X, y, numbers if whole else numbers[keep], schema.names, self.position)
+
+    def _present(self) -> str:
+        return "there (missing='skip' leaves such rows out, 'mean' takes the mean of the rows before)"
+
+    def _filled(self, X: Floats, gone: NDArray[np.bool_]) -> Floats:
+        """X with the mean of the earlier rows (0 before there is any) for what is missing; one row after the other."""
+        known = np.where(gone, 0.0, X)
+        # accumulate adds in order, so that the sums do not depend on the chunks
+        sums = np.add.accumulate(np.vstack([self._sums[:1], known]), axis=0)
+        counts = np.add.accumulate(np.vstack([self._sums[1:], ~gone]), axis=0)
+        self._sums = np.stack([sums[-1], counts[-1]])
+        return np.where(gone, sums[:-1] / np.maximum(counts[:-1], 1.0), X)

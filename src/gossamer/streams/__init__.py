@@ -1,10 +1,13 @@
 """Streams of rows: arrays, frames, CSV, JSON lines, LIBSVM and Parquet files, in constant memory.
 
-`open_stream` opens any of them; the stream is an iterator of `Chunk`.
+`open_stream` opens any of them; a `Stream` is an iterator of `Chunk`. What a column holds is found in the first 1,000
+rows and then fixed; what does not fit is an error that names the row and the column.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,31 +15,108 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer.streams._csv import CSVStream
+from gossamer.streams._lines import LABEL, JSONStream, LIBSVMStream
 from gossamer.streams._memory import TARGET, MemoryStream, array_columns, frame_columns
-from gossamer.streams._schema import CATEGORIES, infer_task
-from gossamer.streams._source import Source
+from gossamer.streams._parquet import ParquetStream
+from gossamer.streams._schema import CATEGORIES, Schema, infer_task
+from gossamer.streams._source import PARQUET, Source
 from gossamer.streams._stream import Chunk, Options, Stream
 
-__all__ = ["Chunk", "Stream", "infer_task", "open_stream"]
+__all__ = ["FORMATS", "Chunk", "Schema", "Stream", "infer_task", "open_stream"]
 
-FORMATS = ("csv",)
+FORMATS = ("csv", "jsonl", "libsvm", "parquet")
+ENDINGS = {
+    ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".libsvm": "libsvm", ".svmlight": "libsvm", ".svm": "libsvm", ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
+LIBSVM = re.compile(rb"[-+0-9.eE]+([ \t]+\d+:[-+0-9.eE]+)+[ \t]*(#.*)?")
 
 
 def open_stream(
     source: Any, target: str | int | None = None, columns: Sequence[str | int] | None = None, *,
     format: str | None = None, ignore: Sequence[str | int] = (), kinds: Mapping[str, str] | None = None,
     task: str | None = None, missing: str = "error", chunk_rows: int = 8192, categories: int = CATEGORIES,
-    delimiter: str | None = None, header: bool | None = None, position: Mapping[str, Any] | None = None,
+    delimiter: str | None = None, header: bool | None = None, n_features: int | None = None,
+    position: Mapping[str, Any] | None = None,
 ) -> Stream:  # fmt: skip
-    options = Options(target, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position)
+    """Open rows of any kind: an iterator of `Chunk`, in constant memory.
+
+    Parameters
+    ----------
+    source : a path, "-" for standard input, a file object, bytes; ``(X, y)``, a matrix, a pandas or polars frame.
+        gzip and zstd are unpacked, whatever the file is called. zstd and Parquet need ``gossamer[io]``.
+    target : the column to predict, by name or position (-1 is the last). LIBSVM and ``(X, y)`` have one anyway.
+    columns : the columns that are features; all others but the target, unless given.
+    format : "csv", "jsonl", "libsvm" or "parquet"; the ending of the name tells, or else the first bytes do.
+    ignore : columns that are not features.
+    kinds : for some columns, "number", "boolean", "date" or "text" in place of what the first rows look like; for the
+        target also "integer".
+    task : "classification", "regression" or "novelty" in place of what the target looks like (`infer_task`).
+    missing : "error"; "skip" leaves out rows where something is missing; "mean" takes the mean of the feature in the
+        rows before (0 if there is none). In CSV an empty field and NA, N/A, NaN, NULL, null, None and ? are missing.
+    chunk_rows : the most rows of a chunk.
+    categories : the most categories of a text column that have a feature of their own: the most frequent of the first
+        rows. All others, also those that come later, share one.
+    delimiter, header : of CSV; otherwise "," ";" tab or "|", and a header unless a field of the first line is a number.
+    n_features : of LIBSVM; otherwise the largest index of the first rows.
+    position : where to go on: the ``position`` of a chunk, or of a stream, of the same source. What the columns are
+        comes from there; the parameters on how to read (``missing``, ``chunk_rows``) are given again.
+
+    Examples
+    --------
+    >>> stream = open_stream(b"size,shop,price\\n1,Rome,10.5\\n2,Oslo,20.1\\n3,Rome,29.8\\n", target="price", chunk_rows=2)
+    >>> stream.names, stream.task
+    (['size', 'shop=Rome', 'shop=Oslo', 'shop=(other)'], 'regression')
+    >>> [chunk.y.tolist() for chunk in stream]
+    [[10.5, 20.1], [29.8]]
+    >>> next(open_stream(b"size,price\\n1,10\\n2,cheap\\n", kinds={"price": "number"}, chunk_rows=1)).rows.tolist()
+    [1]
+    """
+    if task == "novelty" and format is None and target is None and isinstance(source, tuple):
+        source = (source[0], None)
+
+    def options(goal: str | int | None) -> Options:
+        return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position)
+
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source
-        if y is not None and target is None:
-            options = Options(TARGET, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position)
         made = frame_columns(X, y) if hasattr(X, "columns") else array_columns(X, y)
-        return MemoryStream(*made, options)
+        return MemoryStream(*made, options(TARGET if target is None and y is not None else target))
     if hasattr(source, "columns"):
-        return MemoryStream(*frame_columns(source), options)
+        return MemoryStream(*frame_columns(source), options(target))
     if isinstance(source, np.ndarray):
-        return MemoryStream(*array_columns(source, None), options)
-    return CSVStream(Source(source), options, delimiter, header)
+        return MemoryStream(*array_columns(source, None), options(target))
+    if format is not None:
+        _checks.one_of("open_stream", "format", format, FORMATS)
+    ending = _ending(source)
+    if (format or ending) == "parquet" and isinstance(source, (str, os.PathLike)):
+        return ParquetStream(source, os.path.basename(os.fspath(source)), options(target))
+    data = Source(source)
+    form = format or (position or {}).get("format") or ending or _looks_like(data.peek())
+    if form == "parquet":
+        return ParquetStream(data.rewound(), data.name, options(target))
+    if form == "jsonl":
+        return JSONStream(data, options(target))
+    if form == "libsvm":
+        return LIBSVMStream(data, options(LABEL if target is None and task != "novelty" else target), n_features)
+    if delimiter is None and isinstance(source, str) and re.search(r"\.tsv(\.gz|\.zst)?$", source):
+        delimiter = "\t"
+    return CSVStream(data, options(target), delimiter, header)
+
+
+def _ending(source: Any) -> str | None:
+    name = os.fspath(source) if isinstance(source, os.PathLike) else source
+    if not isinstance(name, str):
+        return None
+    base, end = os.path.splitext(name.lower())
+    return ENDINGS.get(os.path.splitext(base)[1] if end in (".gz", ".zst", ".zstd") else end)
+
+
+def _looks_like(start: bytes) -> str:
+    """The format of data that begins like this."""
+    if start.startswith(PARQUET):
+        return "parquet"
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"{"):
+        return "jsonl"
+    return "libsvm" if LIBSVM.fullmatch(text.split(b"\n", 1)[0].rstrip()) else "csv"

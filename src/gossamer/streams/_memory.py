@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,13 +33,10 @@ class MemoryStream(Stream):
     def _sample(self) -> dict[str, Sampled]:
         if not self._rows:
             raise self._empty()
-        return {name: sampled(name, values[:SAMPLE]) for name, values in self._columns.items()}
+        return {name: sampled(name, values[:SAMPLE], self.bad) for name, values in self._columns.items()}
 
     def _settle(self) -> None:
-        schema = self.schema
-        self._used = {column.name: column.kind for column in schema.features}
-        if schema.target is not None:
-            self._used[schema.target.name] = schema.target.kind
+        self._used = self.kinds
         for name in self._used:
             if name not in self._columns:
                 raise _checks.wrong("open_stream", "position", f"one in data with a column {name!r}", list(self._columns))
@@ -48,17 +46,24 @@ class MemoryStream(Stream):
             return None
         part = slice(self._next, min(self._next + rows, self._rows))
         self._next = part.stop
-        values: dict[str, Values] = {}
-        wrong: list[tuple[int, ValueError]] = []
-        for name, kind in self._used.items():
-            try:
-                values[name] = as_values(self._columns[name][part], kind)
-            except Misplaced as bad:
-                error = self.bad(part.start + bad.row + 1, name, f"a {kind}, as in the rows before", bad.got)
-                wrong.append((bad.row, error))
-                values[name] = as_values(self._columns[name][part.start : part.start + bad.row], kind)
-        block = Block(part.stop - part.start, values, np.arange(part.start, part.stop + 1))
-        return block.cut(*min(wrong, key=lambda each: each[0])) if wrong else block
+        columns = {name: self._columns[name][part] for name in self._used}
+        return typed_block(self, columns, self._used, np.arange(part.start, part.stop + 1))
+
+
+def typed_block(stream: Stream, columns: dict[str, Any], kinds: dict[str, str], starts: Any, lines: Any = None) -> Block:
+    """Columns of Python values or arrays as a block, up to the first row with a value of another type."""
+    values: dict[str, Values] = {}
+    wrong: list[tuple[int, ValueError]] = []
+    for name, kind in kinds.items():
+        try:
+            values[name] = as_values(columns[name], kind)
+        except Misplaced as bad:
+            line = None if lines is None else int(lines[bad.row])
+            rule = f"a {kind}, as in the rows before"
+            wrong.append((bad.row, stream.bad(stream.rows_read + bad.row + 1, name, rule, bad.got, line)))
+            values[name] = as_values(columns[name][: bad.row], kind)
+    block = Block(len(starts) - 1, values, starts, lines)
+    return block.cut(*min(wrong, key=lambda each: each[0])) if wrong else block
 
 
 class Misplaced(Exception):  # noqa: N818
@@ -102,27 +107,26 @@ def _series(series: Any) -> Array:
     return np.asarray(series.to_numpy())
 
 
-def sampled(name: str, array: Array) -> Sampled:
-    """The kind that the values of a column have, and the values."""
-    kind = {"f": "number", "i": "number", "u": "number", "b": "boolean", "M": "date"}.get(array.dtype.kind)
+def sampled(name: str, column: Any, fail: Callable[..., ValueError]) -> Sampled:
+    """The first values of a column and their kind: their type, or that of the first that is there.
+
+    ``fail(row, column, rule, got)`` makes the error for a value of another type.
+    """
+    kinds = {"f": "number", "i": "number", "u": "number", "b": "boolean", "M": "date"}
+    kind = kinds.get(column.dtype.kind) if isinstance(column, np.ndarray) else None
     if kind is None:
-        kind = _kind_of_objects(array)
-    if kind == "text":
-        values = as_values(array, kind)
-        return Sampled(values, None if _all_dates(values) else "text")
+        kind = _kind_of_objects(column if isinstance(column, list) else column.tolist())
     try:
-        return Sampled(as_values(array, kind), kind)
+        values = as_values(column, kind)
     except Misplaced as bad:
-        raise ValueError(f"the data, row {bad.row + 1}, column {name!r}: must be a {kind}, as in the rows before. "
-                         f"Got {bad.got!r} instead.") from None  # fmt: skip
+        raise fail(bad.row + 1, name, f"a {kind}, as in the rows before", bad.got) from None
+    if kind == "text" and isinstance(values, Coded) and not np.isinf(values.numbers("date")).any():
+        kind = "date"
+    return Sampled(values, kind)
 
 
-def _all_dates(values: Values) -> bool:
-    return isinstance(values, Coded) and bool(values.values) and not np.isinf(values.numbers("date")).any()
-
-
-def _kind_of_objects(array: Array) -> str:
-    for value in array.tolist():
+def _kind_of_objects(objects: list[Any]) -> str:
+    for value in objects:
         if not is_missing(value):
             return "boolean" if isinstance(value, bool) else "number" if isinstance(value, (int, float)) else "text"
     return "number"
@@ -133,8 +137,10 @@ def is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
 
 
-def as_values(array: Array, kind: str) -> Values:
+def as_values(array: Any, kind: str) -> Values:
     """A column as numbers or coded texts, NaN and -1 for the missing."""
+    if isinstance(array, list):
+        return from_objects(array, kind)
     if array.dtype.kind in "fiub":
         numbers = np.ascontiguousarray(array, dtype=np.float64)
         return coded_numbers(numbers) if kind == "text" else numbers

@@ -101,6 +101,13 @@ class Source:
             if not self.read(min(PIECE, offset - self.offset)):
                 raise _checks.wrong("open_stream", "position", f"inside the data ({self.offset} bytes)", offset)
 
+    def rewound(self) -> Any:
+        """The file itself, at its beginning, for a format that jumps."""
+        if self._origin != 0:
+            raise _checks.wrong("open_stream", "source", "a file that can be read in any order, for Parquet", self.name)
+        self._raw.seek(0)
+        return self._raw
+
     def close(self) -> None:
         """Close what was opened here; a file object that was given stays open."""
         if self._ours:

@@ -123,6 +123,12 @@ class Stream:
         self._settle()
         self._at, self._at_line = self._now()
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of every column in use."""
+        target = [] if self.schema.target is None else [self.schema.target]
+        return {column.name: column.kind for column in (*self.schema.features, *target)}
+
     # ------------------------------------------------------------------------------------------ what a format does
 
     def _begin(self, at: Any) -> None:
@@ -167,6 +173,11 @@ class Stream:
     def task(self) -> str:
         """What was asked for, or what the target looks like: "classification", "regression" or "novelty"."""
         return self._options.task or self.schema.task
+
+    @property
+    def rows_read(self) -> int:
+        """The number of the last row that was read."""
+        return self._row
 
     @property
     def position(self) -> dict[str, Any]:

@@ -1,0 +1,288 @@
+"""Formats with a row per line: JSON lines and LIBSVM."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from gossamer import _checks
+from gossamer.streams._csv import BOM, LONGEST
+from gossamer.streams._memory import sampled, typed_block
+from gossamer.streams._schema import SAMPLE, Sampled
+from gossamer.streams._source import PIECE, Source
+from gossamer.streams._stream import Block, Options, Stream
+
+#: A LIBSVM file with a larger index is refused: its rows are handed out dense.
+WIDEST = 1 << 20
+#: The most numbers in a chunk of LIBSVM rows.
+CELLS = 1 << 25
+LABEL = "label"
+
+
+class LineStream(Stream):
+    """A stream with a row per line; blank lines are passed over."""
+
+    def __init__(self, source: Source, options: Options) -> None:
+        self._source, self.name = source, source.name
+        self._buffer, self._used, self._final, self._line = b"", 0, False, 1
+        self._held: list[tuple[int, int, bytes]] = []
+        self._failed: ValueError | None = None
+        super().__init__(options)
+
+    def _begin(self, at: Any) -> None:
+        if at is None:
+            if self._source.peek(3) == BOM:
+                self._source.read(3)
+        else:
+            self._source.skip(at)
+            self._line = int(at["line"])
+
+    def _take(self, rows: int) -> list[tuple[int, int, bytes]]:
+        """The next lines that are not blank, with their offsets and numbers; what fails after them waits its turn."""
+        taken, self._held = self._held[:rows], self._held[rows:]
+        size = 0
+        while len(taken) < rows and size < LONGEST and self._failed is None:
+            end = self._buffer.find(b"\n", self._used)
+            if end < 0 and not self._final:
+                try:
+                    self._more()
+                except ValueError as error:
+                    self._failed = error
+                continue
+            if end < 0 and self._used == len(self._buffer):
+                break
+            end = len(self._buffer) if end < 0 else end + 1
+            text = self._buffer[self._used : end]
+            if not text.isspace():
+                taken.append((self._offset(), self._line, text))
+                size += len(text)
+            self._used, self._line = end, self._line + 1
+        return taken
+
+    def _more(self) -> None:
+        left = len(self._buffer) - self._used
+        if left > LONGEST:
+            raise self.bad(self._line, None, f"shorter than {LONGEST} bytes", "more")
+        data = self._source.read(max(PIECE, left))
+        self._final = len(data) < max(PIECE, left)
+        self._buffer, self._used = self._buffer[self._used :] + data, 0
+
+    def _offset(self) -> int:
+        return self._source.offset - len(self._buffer) + self._used
+
+    def _lines(self, rows: int) -> tuple[list[bytes], Any, Any]:
+        """Texts, and their starts and line numbers with those of what follows."""
+        taken = self._take(rows)
+        if not taken and self._failed is not None:
+            raise self._failed
+        after = self._held[0][:2] if self._held else (self._offset(), self._line)
+        starts = np.array([start for start, _, _ in taken] + [after[0]], dtype=np.int64)
+        lines = np.array([line for _, line, _ in taken] + [after[1]], dtype=np.int64)
+        return [text for _, _, text in taken], starts, lines
+
+    def _first_lines(self) -> list[bytes]:
+        self._held = self._take(SAMPLE)
+        if not self._held:
+            raise self._failed or self._empty()
+        return [text for _, _, text in self._held]
+
+    def _mark(self, start: int, line: int) -> Any:
+        return {**self._source.mark(start), "line": line}
+
+    def _now(self) -> tuple[int, int]:
+        return self._held[0][:2] if self._held else (self._offset(), self._line)
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class JSONStream(LineStream):
+    """Rows of a JSON lines file, an object with plain values per line; see `open_stream`."""
+
+    format = "jsonl"
+
+    def _begin(self, at: Any) -> None:
+        super()._begin(at)
+        self._columns: list[str] = [] if at is None else list(at["columns"])
+
+    def _mark(self, start: int, line: int) -> Any:
+        return {**super()._mark(start, line), "columns": self._columns}
+
+    def _sample(self) -> dict[str, Sampled]:
+        texts = self._first_lines()
+        lines = [line for _, line, _ in self._held]
+        rows: list[dict[str, Any]] = []
+        for i, text in enumerate(texts):
+            try:
+                rows.append(_object(text))
+            except ValueError as error:
+                if not rows:
+                    raise self._broken(1, lines[i], error) from None
+                break  # the rows before it come first
+        self._columns = list(dict.fromkeys(name for row in rows for name in row))
+
+        def fail(row: int, column: str, rule: str, got: object) -> ValueError:
+            return self.bad(row, column, rule, got, lines[row - 1])
+
+        return {name: sampled(name, [row.get(name) for row in rows], fail) for name in self._columns}
+
+    def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
+        return ValueError(f"{self.name}, row {row} (line {line}): must be a JSON object. Got an error: {error}")
+
+    def _read(self, rows: int) -> Block | None:
+        texts, starts, lines = self._lines(rows)
+        if not texts:
+            return None
+        known = set(self._columns)
+        objects: list[dict[str, Any]] = []
+        error = None
+        for text in texts:
+            number, line = self._row + len(objects) + 1, int(lines[len(objects)])
+            try:
+                row = _object(text)
+            except ValueError as problem:
+                error = self._broken(number, line, problem)
+                break
+            if not row.keys() <= known:
+                new = min(row.keys() - known)
+                error = self.bad(number, new, "one of the columns of the first rows", "a new one", line)
+                break
+            objects.append(row)
+        count = len(objects)
+        columns = {name: [row.get(name) for row in objects] for name in self.kinds}
+        block = typed_block(self, columns, self.kinds, starts[: count + 1], lines[: count + 1])
+        if block.error is None:
+            block.error = error
+        return block
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    """One JSON object; a ValueError for anything else."""
+    try:
+        value = json.loads(text.decode(), object_pairs_hook=_different)
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"it is a {type(value).__name__}")
+    if not value:
+        raise ValueError("it has no columns")
+    return value
+
+
+def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"column {min(name for name in names if names.count(name) > 1)!r} comes more than once")
+    return row
+
+
+class LIBSVMStream(LineStream):
+    """Rows of a LIBSVM file, ``label index:value ...``, as dense rows; see `open_stream`.
+
+    Indices begin at 1, or at 0 if a 0 is among the first rows. There are as many features as ``n_features`` says, or
+    as the largest index of the first rows does. An index that is not there is 0.
+    """
+
+    format = "libsvm"
+
+    def __init__(self, source: Source, options: Options, n_features: int | None = None) -> None:
+        self._width, self._base = 0, 1
+        if n_features is not None:
+            self._width = _checks.whole("open_stream", "n_features", n_features, 1)
+        super().__init__(options=options, source=source)
+
+    def _begin(self, at: Any) -> None:
+        super()._begin(at)
+        if at is not None:
+            self._width, self._base = int(at["width"]), int(at["base"])
+
+    def _mark(self, start: int, line: int) -> Any:
+        return {**super()._mark(start, line), "width": self._width, "base": self._base}
+
+    def _sample(self) -> dict[str, Sampled]:
+        texts = self._first_lines()
+        labels, highest, lowest = [], 0, 1
+        for i, text in enumerate(texts):
+            try:
+                label, indices, _ = _sparse(text)
+            except ValueError as error:
+                if not labels:
+                    raise self._broken(1, self._held[i][1], error) from None
+                break
+            labels.append(label)
+            if indices:
+                highest, lowest = max(highest, indices[-1]), min(lowest, indices[0])
+        self._base = lowest
+        self._width = self._width or max(1, highest + 1 - lowest)
+        names = [str(i + lowest) for i in range(self._width)]
+        empty = np.zeros(0)
+        return {LABEL: Sampled(np.array(labels), "number"), **{name: Sampled(empty, "number") for name in names}}
+
+    def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
+        return ValueError(f"{self.name}, row {row} (line {line}): must be 'label index:value ...'. Got an error: {error}")
+
+    def _settle(self) -> None:
+        # where each index goes; -1 for those that are not used
+        self._places = np.full(self._width, -1)
+        for name, slot in self.schema.slots.items():
+            self._places[int(name) - self._base] = slot
+
+    def _read(self, rows: int) -> Block | None:
+        texts, starts, lines = self._lines(max(1, min(rows, CELLS // len(self.schema.names))))
+        if not texts:
+            return None
+        labels: list[float] = []
+        which: list[int] = []
+        counts: list[int] = []
+        values: list[float] = []
+        error = None
+        for text in texts:
+            number, line = self._row + len(labels) + 1, int(lines[len(labels)])
+            try:
+                label, indices, entries = _sparse(text)
+            except ValueError as problem:
+                error = self._broken(number, line, problem)
+                break
+            if indices and not (self._base <= indices[0] and indices[-1] < self._base + self._width):
+                rule = f"among the indices {self._base} to {self._base + self._width - 1} (n_features= allows more)"
+                wrong = indices[-1] if indices[0] >= self._base else indices[0]
+                error = self.bad(number, str(wrong), rule, wrong, line)
+                break
+            labels.append(label)
+            which += indices
+            values += entries
+            counts.append(len(indices))
+        X = np.zeros((len(labels), len(self.schema.names)))
+        places = self._places[np.array(which, dtype=np.int64) - self._base]
+        used = places >= 0
+        X[np.repeat(np.arange(len(labels)), counts)[used], places[used]] = np.array(values, dtype=np.float64)[used]
+        count = len(labels)
+        columns = {} if self.schema.target is None else {self.schema.target.name: np.array(labels, dtype=np.float64)}
+        return Block(count, dict(columns), starts[: count + 1], lines[: count + 1], X, error)
+
+
+def _sparse(text: bytes) -> tuple[float, list[int], list[float]]:
+    """Label, indices and values of a line."""
+    first, *rest = text.split(b"#", 1)[0].split() or [b""]
+    if b"_" in text:
+        raise ValueError("it has an underscore")
+    label = float(first.decode("ascii", "replace"))
+    indices, values = [], []
+    before = -1
+    for token in rest:
+        index, colon, value = token.decode("ascii", "replace").partition(":")
+        place = int(index) if index.isdecimal() else -1
+        if not colon or place <= before or place > WIDEST:
+            raise ValueError(f"{token[:40].decode('ascii', 'replace')!r} is not the next index:value")
+        before = place
+        indices.append(place)
+        values.append(float(value))
+        if math.isinf(values[-1]):
+            raise ValueError(f"the value of {index} is not finite")
+    return label, indices, values

@@ -1,0 +1,290 @@
+"""Prequential evaluation: predict each row, then learn it, and keep count.
+
+>>> from gossamer import SILKClassifier, evaluate
+>>> from gossamer.kernels import Gaussian
+>>> from gossamer.synthetic import rotating_xor
+>>> model = SILKClassifier(Gaussian(gamma=2.0), C=0.3, reg=0.01, budget=100)
+>>> trace = evaluate.prequential(model, rotating_xor(4000, seed=0, turns=2), every=1000)
+>>> trace.row.tolist(), trace.total("error").round(3).tolist()
+([1000, 2000, 3000, 4000], [0.078, 0.068, 0.066, 0.064])
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gossamer import _checks
+from gossamer._faces import Face, Predictions, last_step, learner_of, task_of
+from gossamer.expansion import Floats
+from gossamer.trace import Record, Trace
+
+__all__ = ["METRICS", "Predictions", "Prequential", "Record", "Trace", "prequential"]
+
+#: Known metrics by task, the usual ones first.
+METRICS = {
+    "classification": ("error", "loss", "accuracy"),
+    "regression": ("mae", "rmse", "loss", "pinball"),
+    "novelty": ("alarms", "loss", "error", "auc"),
+}
+Metric = str | Callable[[Any, Any], float]
+
+
+def prequential(
+    model: Any, stream: Any, *, metrics: Sequence[Metric] | None = None, every: int = 1000, delay: int = 0,
+    anomaly: Any = 1, classes: Any = None, progress: Callable[[Record], None] | None = None,
+) -> Trace:  # fmt: skip
+    """Predict and then learn every row of a stream; returns what happened on the way.
+
+    The numbers are those of predicting and learning row by row, whatever the chunks.
+
+    Parameters
+    ----------
+    model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner. It goes on learning.
+    stream : a `Stream` or other iterable of chunks with ``X`` and ``y``, or ``(X, y)``.
+    metrics, every, delay, anomaly, classes, progress : see `Prequential`.
+    """
+    run = Prequential(
+        model, metrics=metrics, every=every, delay=delay, anomaly=anomaly, classes=classes, progress=progress
+    )
+    for X, y in _chunks(stream):
+        run.update(X, y)
+    return run.finish()
+
+
+def _chunks(stream: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(stream, tuple):
+        if len(stream) != 2:
+            raise _checks.wrong("prequential", "stream", "a stream or (X, y)", f"{len(stream)} things")
+        X, y = stream
+        return [(X if hasattr(X, "shape") else np.asarray(X), None if y is None else np.asarray(y))]
+    return ((chunk.X, chunk.y) for chunk in stream)
+
+
+class Prequential:
+    """A prequential evaluation that is fed chunk by chunk: `update` for each, `finish` at the end.
+
+    Parameters
+    ----------
+    model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner.
+    metrics : names, or functions of (targets, predictions) of a window. For classes "error", "accuracy" and "loss"; for
+        numbers "mae", "rmse", "pinball" (with the model's ``quantile``, or 0.5) and "loss"; for detectors "alarms" (their
+        rate), "loss" and, where there are targets, "error" and "auc". A window's "auc" and functions are averaged over
+        windows, the others over rows. "loss" is NaN where it is not measured: for more than two classes, and where the
+        loss has a ``nu``.
+    every : rows between records; they are a window.
+    delay : labels come so many rows late: row t is predicted by a model that has learned the rows up to t - delay - 1.
+        The last ``delay`` rows are never learned. Row by row, so it takes longer.
+    anomaly : the label of an anomaly, for detectors.
+    classes : all classes, for scikit-learn's own classifiers.
+    progress : called with each new `Record`.
+
+    Examples
+    --------
+    >>> from gossamer import SILKRegressor
+    >>> run = Prequential(SILKRegressor("gaussian", budget=20), every=100, metrics=["mae"])
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> predictions = run.update(X, np.sin(X[:, 0]))
+    >>> len(predictions), run.finish().row.tolist()
+    (200, [100, 200])
+    """
+
+    def __init__(
+        self, model: Any, *, metrics: Sequence[Metric] | None = None, every: int = 1000, delay: int = 0,
+        anomaly: Any = 1, classes: Any = None, progress: Callable[[Record], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.task = task_of(model)
+        self._face = Face(model, self.task, classes)
+        self.every = _checks.whole(self, "every", every, 1)
+        self.delay = _checks.whole(self, "delay", delay, 0)
+        self._anomaly, self._progress = anomaly, progress
+        self._wanted = metrics
+        self._metrics: dict[str, Metric] = {} if metrics is None else self._named(metrics)
+        self.row = 0
+        self._records: list[Record] = []
+        self._sums: dict[str, list[float]] = {}
+        self._confusion: dict[tuple[Any, Any], int] = {}
+        self._unpredicted = 0
+        self._window: list[tuple[Any, Predictions]] = []
+        self._late: list[tuple[Any, Any]] = []
+        self._start = time.perf_counter()
+
+    def _named(self, metrics: Sequence[Metric]) -> dict[str, Metric]:
+        if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+            raise _checks.wrong(self, "metrics", "a list of names and functions", metrics)
+        named: dict[str, Metric] = {}
+        for metric in metrics:
+            if not callable(metric):
+                _checks.one_of(self, "metrics", metric, METRICS[self.task])
+            named[metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))] = metric
+        return named
+
+    # ------------------------------------------------------------------------------------------------- learning
+
+    def update(self, X: Any, y: Any = None) -> Predictions:
+        """Predict these rows, each before it is learned, and count; returns the predictions."""
+        if y is None and self.task != "novelty":
+            raise _checks.wrong(self, "y", f"given for {self.task}", None)
+        if y is not None and len(y) != len(X):
+            raise _checks.wrong(self, "y", f"as long as X ({len(X)})", len(y))
+        if self._wanted is None and not self._metrics:
+            usual = METRICS[self.task][:2] if self.task != "novelty" else ("alarms", *(["auc"] if y is not None else []))
+            self._metrics = {name: name for name in usual}
+        if y is None and {"error", "auc"} & set(self._metrics) and self.task == "novelty":
+            raise _checks.wrong(self, "metrics", "without 'error' and 'auc' where there are no targets", list(self._metrics))
+        parts = []
+        while len(X):
+            # up to the end of the window, where the model is looked at
+            count = min(len(X), self.every - self.row % self.every)
+            now = None if y is None else y[:count]
+            learned = now if self.task != "novelty" else None
+            made = self._delayed(X[:count], learned) if self.delay else self._face.predict_learn(X[:count], learned)
+            parts.append(made)
+            self._window.append((now, made))
+            self.row += count
+            X, y = X[count:], None if y is None else y[count:]
+            if self.row % self.every == 0:
+                self._record()
+        empty = np.zeros(0)
+        return Predictions.join(parts) if parts else Predictions(empty, empty.astype(np.bool_), empty, empty)
+
+    def _delayed(self, X: Any, y: Any) -> Predictions:
+        parts = []
+        for i in range(len(X)):
+            x, label = X[i : i + 1], None if y is None else y[i : i + 1]
+            parts.append(self._face.predict(x, label))
+            self._late.append((x, label))
+            if len(self._late) > self.delay:
+                self._face.learn(*self._late.pop(0))
+        return Predictions.join(parts)
+
+    def finish(self) -> Trace:
+        """A last record for the rows that remain, and the trace."""
+        if self._window:
+            self._record()
+        return self.trace
+
+    @property
+    def trace(self) -> Trace:
+        """What has been recorded so far."""
+        return Trace(self.task, list(self._metrics), list(self._records), dict(self._confusion), self._unpredicted)
+
+    # ------------------------------------------------------------------------------------------------- counting
+
+    def _record(self) -> None:
+        made = Predictions.join([made for _, made in self._window])
+        y = None
+        if self._window[0][0] is not None:
+            y = np.concatenate([np.asarray(labels) for labels, _ in self._window])
+        self._window = []
+        window, total = {}, {}
+        for name, metric in self._metrics.items():
+            value, weight = self._measured(metric, y, made)
+            sums = self._sums.setdefault(name, [0.0, 0.0])
+            if weight:
+                sums[0] += value * weight
+                sums[1] += weight
+            finish = np.sqrt if name == "rmse" else float
+            window[name] = float(finish(value))
+            total[name] = float(finish(sums[0] / sums[1])) if sums[1] else float("nan")
+        if self.task == "classification" and y is not None:
+            self._count(y, made)
+        learner = learner_of(self._face.model)
+        support = None if learner is None else len(learner.births)
+        tracked = learner is not None and (learner.track_norm or not learner.budget.drops)
+        record = Record(
+            self.row, len(made), total, window, support, learner.norm if learner is not None and tracked else None,
+            time.perf_counter() - self._start,
+        )  # fmt: skip
+        self._records.append(record)
+        if self._progress is not None:
+            self._progress(record)
+
+    def _measured(self, metric: Metric, y: Any, made: Predictions) -> tuple[float, float]:
+        """The mean of a metric over a window, and its weight."""
+        rows = float(len(made))
+        if callable(metric):
+            known = made.known
+            count = int(known.sum())
+            return (float(metric(y[known], made.labels[known])), float(count)) if count else (float("nan"), 0.0)
+        if metric == "loss":
+            return float(made.losses.mean()), rows
+        if metric == "alarms":
+            return float(made.labels.mean()), rows
+        if self.task == "novelty":
+            odd = np.asarray(y) == self._anomaly
+            return _auc(odd, -made.scores) if metric == "auc" else (float((made.labels != odd).mean()), rows)
+        if self.task == "classification":
+            wrong = float((~made.known | (made.labels != y)).mean())
+            return (wrong if metric == "error" else 1.0 - wrong), rows
+        gap = np.asarray(y, dtype=np.float64) - made.labels
+        if metric == "pinball":
+            quantile = float(getattr(last_step(self._face.model), "quantile", 0.5))
+            return float(np.maximum(quantile * gap, (quantile - 1.0) * gap).mean()), rows
+        return float(np.abs(gap).mean() if metric == "mae" else (gap * gap).mean()), rows
+
+    def _count(self, y: Any, made: Predictions) -> None:
+        self._unpredicted += int((~made.known).sum())
+        true, predicted = y[made.known], made.labels[made.known]
+        if not len(true):
+            return
+        names, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
+        codes = codes.reshape(2, -1)
+        pairs, counts = np.unique(codes[0] * len(names) + codes[1], return_counts=True)
+        labels = names.tolist()
+        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+            key = (labels[pair // len(labels)], labels[pair % len(labels)])
+            self._confusion[key] = self._confusion.get(key, 0) + count
+
+    # ---------------------------------------------------------------------------------------------------- state
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the model, as JSON can hold it: enough to go on exactly, with `restore`."""
+        window = [
+            [None if y is None else np.asarray(y).tolist(), *(_listed(part) for part in _parts(made))]
+            for y, made in self._window
+        ]
+        late = [[np.asarray(x).tolist(), None if y is None else np.asarray(y).tolist()] for x, y in self._late]
+        seconds = time.perf_counter() - self._start
+        sums = {name: list(pair) for name, pair in self._sums.items()}
+        names = {"row": self.row, "sums": sums, "window": window, "late": late, "seconds": seconds}
+        return {**names, "trace": self.trace.to_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a `state` of an evaluation with the same parameters; the model is restored by itself."""
+        trace = Trace.from_dict(state["trace"])
+        if trace.task != self.task or (self._wanted is not None and trace.metrics != list(self._metrics)):
+            raise _checks.wrong(self, "state", f"of an evaluation of {self.task} with {list(self._metrics)}", trace.metrics)
+        if self._wanted is None:
+            self._metrics = {name: name for name in trace.metrics}
+        self.row, self._sums = int(state["row"]), {name: list(pair) for name, pair in state["sums"].items()}
+        self._records, self._confusion = trace.records, trace.confusion
+        self._unpredicted = trace.unpredicted
+        self._window = [
+            (None if y is None else np.array(y), Predictions(*(np.array(part) for part in parts)))
+            for y, *parts in state["window"]
+        ]
+        self._late = [(np.array(x), None if y is None else np.array(y)) for x, y in state["late"]]
+        self._start = time.perf_counter() - float(state["seconds"])
+
+
+def _parts(made: Predictions) -> tuple[Any, ...]:
+    return made.labels, made.known, made.scores, made.losses
+
+
+def _listed(part: Any) -> list[Any]:
+    return list(np.asarray(part).tolist())
+
+
+def _auc(positive: Any, scores: Floats) -> tuple[float, float]:
+    """The chance that a positive row scores above another, ties half (Mann and Whitney), weighed by the rows."""
+    count, rows = int(positive.sum()), len(positive)
+    if count in (0, rows):
+        return float("nan"), 0.0
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse.reshape(-1)]
+    above = float(ranks[positive].sum()) - count * (count + 1) / 2.0
+    return above / (count * (rows - count)), float(rows)

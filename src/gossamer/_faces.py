@@ -1,4 +1,4 @@
-"""Estimators, pipelines and Learners behind one face: predict rows, then learn them, whole blocks at a time where possible."""
+"""Estimators, pipelines and Learners behind one face: predict rows, then learn them, in whole blocks where possible."""
 
 from __future__ import annotations
 

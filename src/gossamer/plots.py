@@ -279,10 +279,10 @@ def trace(
     bottom.set_xlabel("rows seen", fontsize=MEDIUM, color=INK)
     bottom.xaxis.set_major_formatter(lambda row, _: f"{row:,.0f}")
     windows = {one.records[0].rows for one in named.values()}
-    note = f"solid: each {min(windows):,} rows; dashed: all rows so far" if len(windows) == 1 else "dashed: all rows so far"
+    solid = f"solid: each {min(windows):,} rows; " if len(windows) == 1 else ""
     if title:
         figure.text(0.085, 0.95, title, fontsize=LARGE, fontweight="bold", color=INK, va="center")
-    figure.text(0.085, 0.895, note, fontsize=SMALL, color="#666666", va="center")
+    figure.text(0.085, 0.895, solid + "dashed: all rows so far", fontsize=SMALL, color="#666666", va="center")
     if path is not None:
         figure.savefig(path)
     return figure

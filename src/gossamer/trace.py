@@ -53,8 +53,8 @@ class Trace:
 
     Examples
     --------
-    >>> records = [Record(100, 100, {"error": 0.5}, {"error": 0.5}, 7), Record(200, 100, {"error": 0.3}, {"error": 0.1}, 9)]
-    >>> trace = Trace("classification", ["error"], records)
+    >>> first = Record(100, 100, {"error": 0.5}, {"error": 0.5}, 7)
+    >>> trace = Trace("classification", ["error"], [first, Record(200, 100, {"error": 0.3}, {"error": 0.1}, 9)])
     >>> trace.row.tolist(), trace.window("error").tolist(), trace.support.tolist()
     ([100, 200], [0.5, 0.1], [7.0, 9.0])
     >>> print(trace.table())
@@ -104,12 +104,12 @@ class Trace:
     @property
     def support(self) -> Floats:
         """The number of support points at each record, NaN for a model without."""
-        return np.array([np.nan if record.support is None else record.support for record in self.records])
+        return np.array([np.nan if r.support is None else r.support for r in self.records], dtype=np.float64)
 
     @property
     def norm(self) -> Floats:
         """The RKHS norm at each record, NaN where it is not tracked."""
-        return np.array([np.nan if record.norm is None else record.norm for record in self.records])
+        return np.array([np.nan if r.norm is None else r.norm for r in self.records], dtype=np.float64)
 
     @property
     def seconds(self) -> Floats:

@@ -64,13 +64,15 @@ def open_stream(
 
     Examples
     --------
-    >>> stream = open_stream(b"size,shop,price\\n1,Rome,10.5\\n2,Oslo,20.1\\n3,Rome,29.8\\n", target="price", chunk_rows=2)
+    >>> data = b"size,shop,price\\n1,Rome,10.5\\n2,Oslo,20.1\\n3,Rome,29.8\\n"
+    >>> stream = open_stream(data, target="price", chunk_rows=2)
     >>> stream.names, stream.task
     (['size', 'shop=Rome', 'shop=Oslo', 'shop=(other)'], 'regression')
     >>> [chunk.y.tolist() for chunk in stream]
     [[10.5, 20.1], [29.8]]
-    >>> next(open_stream(b"size,price\\n1,10\\n2,cheap\\n", kinds={"price": "number"}, chunk_rows=1)).rows.tolist()
-    [1]
+    >>> list(open_stream(b"size,price\\n1,10\\n2,cheap\\n", kinds={"price": "number"}))
+    Traceback (most recent call last):
+    ValueError: the data, row 2 (line 3), column 'price': must be a number, as in the rows before. Got 'cheap' instead.
     """
     if task == "novelty" and format is None and target is None and isinstance(source, tuple):
         source = (source[0], None)

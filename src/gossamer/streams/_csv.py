@@ -27,7 +27,9 @@ class CSVStream(Stream):
     ) -> None:
         self._source, self.name = source, source.name
         self._delimiter, self._header = delimiter, header
-        if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '"\r\n'):
+        if delimiter is not None and (
+            not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '"\r\n'
+        ):
             raise _checks.wrong("open_stream", "delimiter", "one ASCII character, no quote or line end", delimiter)
         if header is not None:
             _checks.one_of("open_stream", "header", header, [True, False])
@@ -56,7 +58,8 @@ class CSVStream(Stream):
         self._columns = [text if has_header and text else f"c{i + 1}" for i, text in enumerate(first)]
         again = {name for name in self._columns if self._columns.count(name) > 1}
         if again:
-            raise ValueError(f"{self.name}, header: must have different names. Got {min(again)!r} more than once instead.")
+            rule = "must have different names"
+            raise ValueError(f"{self.name}, header: {rule}. Got {min(again)!r} more than once instead.")
         if has_header:
             self._used += end
             self._line += line
@@ -119,7 +122,8 @@ class CSVStream(Stream):
             return False
         left = len(self._buffer) - self._used
         if left > LONGEST:
-            raise self.bad(self._row + 1, None, f"shorter than {LONGEST} bytes (is a quote not closed?)", "more", self._line)
+            rule = f"shorter than {LONGEST} bytes (is a quote not closed?)"
+            raise self.bad(self._row + 1, None, rule, "more", self._line)
         data = self._source.read(max(self._need, left))
         self._final = len(data) < max(self._need, left)
         self._buffer, self._used = self._buffer[self._used :] + data, 0
@@ -226,7 +230,7 @@ def _joined(blocks: list[Block]) -> Block:
         return blocks[0]
     values: dict[str, Values] = {}
     for name, first in blocks[0].values.items():
-        parts = [block.values[name] for block in blocks]
+        parts: list[Any] = [block.values[name] for block in blocks]
         values[name] = _joined_texts(parts) if isinstance(first, Coded) else np.concatenate(parts)
     starts = np.concatenate([block.starts[: block.rows] for block in blocks] + [blocks[-1].starts[-1:]])
     lines = [block.lines for block in blocks if block.lines is not None]

@@ -11,7 +11,7 @@ import numpy as np
 from gossamer import _checks
 from gossamer.streams._csv import BOM, LONGEST
 from gossamer.streams._memory import sampled, typed_block
-from gossamer.streams._schema import SAMPLE, Sampled
+from gossamer.streams._schema import SAMPLE, Sampled, Values
 from gossamer.streams._source import PIECE, Source
 from gossamer.streams._stream import Block, Options, Stream
 
@@ -207,7 +207,8 @@ class LIBSVMStream(LineStream):
 
     def _sample(self) -> dict[str, Sampled]:
         texts = self._first_lines()
-        labels, highest, lowest = [], 0, 1
+        labels: list[float] = []
+        highest, lowest = 0, 1
         for i, text in enumerate(texts):
             try:
                 label, indices, _ = _sparse(text)
@@ -263,8 +264,9 @@ class LIBSVMStream(LineStream):
         used = places >= 0
         X[np.repeat(np.arange(len(labels)), counts)[used], places[used]] = np.array(values, dtype=np.float64)[used]
         count = len(labels)
-        columns = {} if self.schema.target is None else {self.schema.target.name: np.array(labels, dtype=np.float64)}
-        return Block(count, dict(columns), starts[: count + 1], lines[: count + 1], X, error)
+        target = self.schema.target
+        columns: dict[str, Values] = {} if target is None else {target.name: np.array(labels, dtype=np.float64)}
+        return Block(count, columns, starts[: count + 1], lines[: count + 1], X, error)
 
 
 def _sparse(text: bytes) -> tuple[float, list[int], list[float]]:

@@ -39,7 +39,8 @@ class MemoryStream(Stream):
         self._used = self.kinds
         for name in self._used:
             if name not in self._columns:
-                raise _checks.wrong("open_stream", "position", f"one in data with a column {name!r}", list(self._columns))
+                rule = f"one in data with a column {name!r}"
+                raise _checks.wrong("open_stream", "position", rule, list(self._columns))
 
     def _read(self, rows: int) -> Block | None:
         if self._next >= self._rows:
@@ -50,7 +51,9 @@ class MemoryStream(Stream):
         return typed_block(self, columns, self._used, np.arange(part.start, part.stop + 1))
 
 
-def typed_block(stream: Stream, columns: dict[str, Any], kinds: dict[str, str], starts: Any, lines: Any = None) -> Block:
+def typed_block(
+    stream: Stream, columns: dict[str, Any], kinds: dict[str, str], starts: Any, lines: Any = None
+) -> Block:
     """Columns of Python values or arrays as a block, up to the first row with a value of another type."""
     values: dict[str, Values] = {}
     wrong: list[tuple[int, ValueError]] = []
@@ -134,7 +137,9 @@ def _kind_of_objects(objects: list[Any]) -> str:
 
 def is_missing(value: object) -> bool:
     """None, NaN, and what pandas puts in their place."""
-    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+    if value is None or (isinstance(value, float) and value != value):
+        return True
+    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def as_values(array: Any, kind: str) -> Values:

@@ -67,7 +67,8 @@ class ParquetStream(Stream):
 
     def _batches(self, start: int, rows: int, columns: list[str] | None) -> Iterator[Any]:
         """Record batches from a row on; row groups before it are not read."""
-        metadata, groups = self._file.metadata, []
+        metadata = self._file.metadata
+        groups: list[int] = []
         for group in range(metadata.num_row_groups):
             count = metadata.row_group(group).num_rows
             if start >= count and not groups:
@@ -115,4 +116,5 @@ def _column(column: Any, name: str) -> Any:
         return compute.cast(column, pyarrow.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
     if types.is_boolean(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind):
         return column.to_pylist()
-    raise ValueError(f"column {name!r}: must hold numbers, booleans, dates or text (or be in ignore=). Got {kind} instead.")
+    rule = "must hold numbers, booleans, dates or text (or be in ignore=)"
+    raise ValueError(f"column {name!r}: {rule}. Got {kind} instead.")

@@ -1,4 +1,4 @@
-"""What the columns are: found in the first rows, then fixed. Columns become features, one or several each, and targets."""
+"""What the columns are: found in the first rows, then fixed. A column becomes one or more features, or the target."""
 
 from __future__ import annotations
 
@@ -167,15 +167,15 @@ class Schema:
     def labels(self, target: Values, keep: Any) -> Array:
         """Targets as they are handed out: str, int64, bool or float64."""
         if isinstance(target, Coded):
-            return np.array([*target.values, ""])[target.codes[keep]]
+            return np.asarray(np.array([*target.values, ""])[target.codes[keep]])
         assert self.target is not None
         kinds: dict[str, Any] = {"integer": np.int64, "boolean": np.bool_}
-        return target[keep].astype(kinds.get(self.target.kind, np.float64))
+        return np.asarray(target[keep].astype(kinds.get(self.target.kind, np.float64)))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
         features = [[c.name, c.kind, list(c.categories)] for c in self.features]
-        return {"features": features, "target": self.target and [self.target.name, self.target.kind]}
+        return {"features": features, "target": None if self.target is None else [self.target.name, self.target.kind]}
 
     @classmethod
     def from_dict(cls, given: Any) -> Schema:
@@ -183,7 +183,8 @@ class Schema:
         try:
             features = [Column(str(name), _checks.one_of("Schema", "kind", kind, KINDS), tuple(map(str, categories)))
                         for name, kind, categories in given["features"]]  # fmt: skip
-            target = given["target"] and Column(*map(str, given["target"]))
+            goal = given["target"]
+            target = None if goal is None else Column(str(goal[0]), _checks.one_of("Schema", "kind", goal[1], KINDS))
         except (TypeError, KeyError, ValueError):
             raise _checks.wrong("open_stream", "position", "one that a stream gave", given) from None
         return cls(features, target)

@@ -93,7 +93,8 @@ class Source:
         offset = _checks.whole("position", "offset", mark.get("offset"), 0)
         head = self.read(min(offset, HEAD))
         if len(head) < min(offset, HEAD) or zlib.crc32(head) != mark.get("check"):
-            raise _checks.wrong("open_stream", "position", f"one in the same data; {self.name} begins differently", mark)
+            rule = f"one in the same data; {self.name} begins differently"
+            raise _checks.wrong("open_stream", "position", rule, mark)
         if self._origin is not None:
             self._raw.seek(self._origin + offset)
             self._file, self._ready, self.offset = self._raw, b"", offset

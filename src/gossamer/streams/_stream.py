@@ -1,10 +1,9 @@
-"""The stream that all formats share: blocks of columns become chunks of rows; what is wrong is named by row and column."""
+"""The stream that all formats share: blocks of columns become chunks of rows, and errors name the row and column."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -167,7 +166,7 @@ class Stream:
     @property
     def target(self) -> str | None:
         """The name of the target."""
-        return self.schema.target and self.schema.target.name
+        return None if self.schema.target is None else self.schema.target.name
 
     @property
     def task(self) -> str:
@@ -182,7 +181,8 @@ class Stream:
     @property
     def position(self) -> dict[str, Any]:
         """Where the next row is: ``open_stream(source, position=...)`` goes on there."""
-        position = {"format": self.format, "version": VERSION, "row": self._row, "at": self._mark(self._at, self._at_line)}
+        at = self._mark(self._at, self._at_line)
+        position = {"format": self.format, "version": VERSION, "row": self._row, "at": at}
         if self._options.missing == "mean":
             position["sums"] = self._sums.tolist()
         return {**position, "schema": self.schema.to_dict()}
@@ -207,7 +207,7 @@ class Stream:
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --------------------------------------------------------------------------------------------------- the work

@@ -72,9 +72,9 @@ class Prequential:
     model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner.
     metrics : names, or functions of (targets, predictions) of a window. For classes "error", "accuracy" and "loss"; for
         numbers "mae", "rmse", "pinball" (with the model's ``quantile``, or 0.5) and "loss"; for detectors "alarms"
-        (their rate), "loss" and, where there are targets, "error" and "auc". A window's "auc" and functions are averaged over
-        windows, the others over rows. "loss" is NaN where it is not measured: for more than two classes, and where the
-        loss has a ``nu``.
+        (their rate), "loss" and, where there are targets, "error" and "auc". Over all rows, "auc" and functions are the
+        mean of the windows. "loss" is NaN where it is not measured: for more than two classes, and where the loss has a
+        ``nu``.
     every : rows between records; they are a window.
     delay : labels come so many rows late: row t is predicted by a model that has learned the rows up to t - delay - 1.
         The last ``delay`` rows are never learned. Row by row, so it takes longer.

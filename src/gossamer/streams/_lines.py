@@ -226,7 +226,8 @@ class LIBSVMStream(LineStream):
         return {LABEL: Sampled(np.array(labels), "number"), **{name: Sampled(empty, "number") for name in names}}
 
     def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
-        return ValueError(f"{self.name}, row {row} (line {line}): must be 'label index:value ...'. Got an error: {error}")
+        rule = "must be 'label index:value ...'"
+        return ValueError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {error}")
 
     def _settle(self) -> None:
         # where each index goes; -1 for those that are not used

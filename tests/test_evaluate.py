@@ -20,8 +20,8 @@ from gossamer import (
     SILKClassifier,
     SILKDetector,
     SILKRegressor,
-    Taxonomy,
     plots,
+    taxonomy,
 )
 from gossamer.budgets import Smallest
 from gossamer.evaluate import Prequential, Trace, prequential
@@ -54,7 +54,11 @@ CLASSIFIERS = [
     SILKClassifier(Gaussian(0.5), loss="logistic", budget=None),
     NORMAClassifier(Gaussian(0.5), rate=0.3, reg=0.01, budget=20),
 ]
-BINARY = [KernelPerceptron(Gaussian(0.5)), NORMAClassifier(Gaussian(0.5), nu=0.3), SILKClassifier(Gaussian(0.5), average=True)]
+BINARY = [
+    KernelPerceptron(Gaussian(0.5)),
+    NORMAClassifier(Gaussian(0.5), nu=0.3),
+    SILKClassifier(Gaussian(0.5), average=True),
+]
 REGRESSORS = [
     SILKRegressor(Gaussian(0.5), budget=20), NORMARegressor(Gaussian(0.5), loss="huber", nu=0.3, budget=20),
     PARegressor(Gaussian(0.5)), SILKRegressor(Gaussian(0.5), loss="pinball", quantile=0.9, budget=20),
@@ -181,18 +185,23 @@ def test_the_loss_is_the_models():
 def test_given_classes():
     """Classes that are known beforehand, by a cost or by a first call."""
     X, y = data(3)
-    model = SILKClassifier(Gaussian(0.5), cost=Taxonomy(("a", "c", "k", "m", "z"), np.eye(5)), budget=20)
     model = SILKClassifier(Gaussian(0.5), budget=20).partial_fit(X[:10], y[:10], classes=["c", "m", "z"])
     said, _ = naive(clone(model).partial_fit(X[:10], y[:10], classes=["c", "m", "z"]), X[10:], y[10:])
     assert Prequential(model).update(X[10:], y[10:]).labels.tolist() == said
+    known = taxonomy({"both": ["m", "c"], "z": None})
+    model = SILKClassifier(Gaussian(0.5), cost=known, budget=20)
+    made = Prequential(clone(model)).update(X, y)
+    assert made.known.all()
+    model.predict_learn(X[:1], y[:1])
+    assert made.labels[1:].tolist() == naive(model, X[1:], y[1:])[0]
 
 
 @pytest.mark.parametrize("delay", [0, 5])
 def test_scikit_learns_own(delay):
     """Models without predict_learn are taken row by row."""
-    X, y = data(2)
+    X, y = data(2)[0][:100], data(2)[1][:100]
     said, model = [], SGDClassifier(random_state=0)
-    for t in range(ROWS):
+    for t in range(100):
         said.append(model.predict(X[t : t + 1])[0] if hasattr(model, "coef_") else None)
         if t >= delay:
             model.partial_fit(X[t - delay : t - delay + 1], y[t - delay : t - delay + 1], classes=["c", "m"])
@@ -202,7 +211,7 @@ def test_scikit_learns_own(delay):
     trace = run.finish()
     assert trace.support.tolist() != trace.support.tolist()  # NaN: there is none
     assert trace.total("error")[0] == pytest.approx(1 - trace.total("accuracy")[0])
-    assert len(prequential(SGDRegressor(random_state=0), numbers(), delay=delay)) == 1
+    assert len(prequential(SGDRegressor(random_state=0), (X, X[:, 0]), delay=delay)) == 1
 
 
 def test_detectors_with_labels():
@@ -259,7 +268,7 @@ def test_a_trace_can_be_kept(tmp_path):
     assert seen == trace.records
     assert Trace.from_dict(json.loads(json.dumps(trace.to_dict()))) == trace
     trace.to_csv(tmp_path / "trace.csv")
-    lines = list(csv.DictReader(open(tmp_path / "trace.csv", newline="")))
+    lines = list(csv.DictReader((tmp_path / "trace.csv").read_text().splitlines()))
     assert [int(line["row"]) for line in lines] == trace.row.tolist()
     assert [float(line["error_window"]) for line in lines] == trace.window("error").tolist()
     table = trace.table().splitlines()
@@ -270,7 +279,8 @@ def test_a_trace_can_be_kept(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "parameter"), [
-    ({"every": 0}, "every"), ({"delay": -1}, "delay"), ({"metrics": ["mae"]}, "metrics"), ({"metrics": "error"}, "metrics"),
+    ({"every": 0}, "every"), ({"delay": -1}, "delay"), ({"metrics": ["mae"]}, "metrics"),
+    ({"metrics": "error"}, "metrics"),
 ])  # fmt: skip
 def test_wrong_parameters(options, parameter):
     with pytest.raises(ValueError, match=f"'{parameter}' parameter of Prequential"):
@@ -301,6 +311,7 @@ def test_pictures(tmp_path):
     assert bottom.lines[0].get_ydata().tolist() == traces["small"].support.tolist()
     one = plots.trace(traces["small"], metric="loss")
     assert one.axes[0].lines[1].get_ydata().tolist() == traces["small"].total("loss").tolist()
-    assert len(plots.trace(prequential(SGDRegressor(random_state=0), numbers())).axes) == 1
+    X, y = (part[:20] for part in numbers())
+    assert len(plots.trace(prequential(SGDRegressor(random_state=0), (X, y))).axes) == 1
     with pytest.raises(ValueError, match="'traces'"):
         plots.trace({})

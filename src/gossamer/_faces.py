@@ -81,11 +81,13 @@ def task_of(model: Any) -> str:
     if isinstance(model, Learner):
         tasks = {"binary": "classification", "label": "classification", "none": "novelty"}
         return tasks.get(model.loss.target, "regression")
-    for test, task in (
-        (is_classifier, "classification"), (is_regressor, "regression"), (is_outlier_detector, "novelty")
-    ):  # fmt: skip
-        if test(model):
-            return task
+    tests = {"classification": is_classifier, "regression": is_regressor, "novelty": is_outlier_detector}
+    for task, test in tests.items():
+        try:
+            if test(model):
+                return task
+        except (AttributeError, TypeError):  # no estimator at all
+            break
     raise _checks.wrong("prequential", "model", "a classifier, a regressor, a detector or a Learner", model)
 
 
@@ -213,14 +215,14 @@ class Face:
             rows = np.flatnonzero(early)
             first = finite.argmax(axis=1)[rows]
             last = scores.shape[1] - 1 - finite[:, ::-1].argmax(axis=1)[rows]
-            low, high = scores[rows, first], scores[rows, last]
             pair = count[rows] == 2
+            low, high = (np.where(count[rows] > 0, scores[rows, place], 0.0) for place in (first, last))
             best[rows[pair & (low == high)]] = last[pair & (low == high)]
-            single = np.where(pair, high - low, np.where(count[rows] == 1, 2.0 * high, 0.0))
+            single = np.where(pair, high - low, 2.0 * high)
             if y is not None:
                 places = np.searchsorted(classes, np.asarray(y)[rows])
-                signs = np.where(places == last, 1.0, np.where(pair & (places != first), np.nan, -1.0))
-                losses[rows] = self._losses(single, np.where(count[rows] == 0, 1.0, signs))
+                lost = self._losses(single, np.where((places == last) | (count[rows] == 0), 1.0, -1.0))
+                losses[rows] = np.where(pair & (places != first) & (places != last), np.nan, lost)
         return Predictions(classes[best], count > 0, scores, losses)
 
     def _losses(self, scores: Floats, y: Any) -> Floats:

@@ -4,8 +4,10 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -542,3 +544,19 @@ def test_memory_is_bounded(tmp_path):
         tracemalloc.stop()
     assert rows == 299_000
     assert peak < 2_000_000
+
+
+def test_the_page_tells_the_truth(tmp_path, monkeypatch, capsys):
+    """The code of docs/streams.md runs, one block after the other, and prints what it says."""
+    page = (Path(__file__).parent.parent / "docs" / "streams.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    space = {}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(code, "streams.md", "exec"), space)
+        printed = capsys.readouterr().out
+        for promise in re.findall(r"print\(.*\)\s+# (.+)", code):
+            assert promise in printed
+        if "table()" in code:
+            table = re.search(r"( +row +error.*?)\n\n", page, re.DOTALL).group(1)
+            assert [line.strip() for line in table.splitlines()] == [line.strip() for line in printed.splitlines()[1:]]
+    assert (tmp_path / "drift.png").exists()

@@ -94,16 +94,25 @@ def open_stream(
     if (format or ending) == "parquet" and isinstance(source, (str, os.PathLike)):
         return ParquetStream(source, os.path.basename(os.fspath(source)), options(target))
     data = Source(source)
-    form = format or (position or {}).get("format") or ending or _looks_like(data.peek())
-    if form == "parquet":
-        return ParquetStream(data.rewound(), data.name, options(target))
-    if form == "jsonl":
-        return JSONStream(data, options(target))
-    if form == "libsvm":
-        return LIBSVMStream(data, options(LABEL if target is None and task != "novelty" else target), n_features)
-    if delimiter is None and isinstance(source, str) and re.search(r"\.tsv(\.gz|\.zst)?$", source):
-        delimiter = "\t"
-    return CSVStream(data, options(target), delimiter, header)
+    try:
+        form = format or (position or {}).get("format") or ending or _looks_like(data.peek())
+        if form == "parquet":
+            return ParquetStream(data.rewound(), data.name, options(target))
+        if form == "jsonl":
+            return JSONStream(data, options(target))
+        if form == "libsvm":
+            return LIBSVMStream(data, options(LABEL if target is None and task != "novelty" else target), n_features)
+        if delimiter is None and _is_tsv(source):
+            delimiter = "\t"
+        return CSVStream(data, options(target), delimiter, header)
+    except BaseException:
+        data.close()
+        raise
+
+
+def _is_tsv(source: Any) -> bool:
+    name = os.fspath(source) if isinstance(source, os.PathLike) else source
+    return isinstance(name, str) and re.search(r"\.tsv(\.gz|\.zst|\.zstd)?$", name.lower()) is not None
 
 
 def _ending(source: Any) -> str | None:

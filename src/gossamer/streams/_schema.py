@@ -22,8 +22,8 @@ CATEGORIES = 32
 CLASSES = 20
 KINDS = ("number", "integer", "boolean", "date", "text")
 TASKS = ("classification", "regression", "novelty")
-#: How a value that is not there is written, besides NaN.
-MISSING = ("", "NA", "N/A", "NULL", "null", "None", "?")
+#: How a value that is not there is written in CSV.
+MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "?")
 
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?Z?", re.ASCII)

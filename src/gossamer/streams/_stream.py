@@ -202,6 +202,7 @@ class Stream:
                 break
             if chunk is not None:
                 return chunk
+        self.close()
         raise self._error
 
     def __enter__(self) -> Stream:

@@ -236,7 +236,7 @@ WRONG = [
     (b'{"a": Infinity}\n', "row 1.*column 'a'.*finite"),
     (b'{"a": [1]}\n', "row 1.*column 'a'"),
     (b'{"a": ' + b"1" * 400 + b"}\n", "row 1.*column 'a'.*finite"),
-    (b"1 1:2 2:3\n1 2:3 1:2\n", "row 2.*not the next index:value"),
+    (b"1 1:2 2:3\n1 2:3 1:2\n", "row 2.*ascend"),
     (b"1 1:2 2:3\n1 x\n", "row 2"),
     (b"1 1:2 2:3\n1 1:inf\n", "row 2.*finite"),
     (b"1 1:2 2:3\nu 1:1\n", "row 2"),
@@ -357,9 +357,11 @@ FIELD = st.text(alphabet='ab ,;"\n\r\t1.é', max_size=6)
 
 @given(st.lists(st.tuples(FIELD, FIELD), min_size=1, max_size=12), st.sampled_from([",", ";", "\t"]), st.booleans())
 def test_csv_reads_what_the_csv_module_writes(rows, delimiter, quote_all):
-    """Any texts; blanks around a field that is not quoted are not part of it, so all are quoted that have some."""
+    """Any texts. Blanks around a field without quotes are not part of it, and the writer does not quote a bare \\r:
+    where there are such, all fields are quoted.
+    """
     rows = [[field if field.strip() else "x" for field in row] for row in rows]
-    plain = all(field == field.strip() for row in rows for field in row)
+    plain = all(field == field.strip() and "\r" not in field for row in rows for field in row)
     out = io.StringIO()
     quoting = csv.QUOTE_ALL if quote_all or not plain else csv.QUOTE_MINIMAL
     csv.writer(out, delimiter=delimiter, quoting=quoting, lineterminator="\n").writerows([["u", "v"], *rows])

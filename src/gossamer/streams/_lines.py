@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from operator import ge
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,7 @@ class JSONStream(LineStream):
 def _object(text: bytes) -> dict[str, Any]:
     """One JSON object; a ValueError for anything else."""
     try:
-        value = json.loads(text.decode(), object_pairs_hook=_different)
+        value = DECODER.decode(text.decode())
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8") from None
     except RecursionError:
@@ -180,6 +181,9 @@ def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise ValueError(f"column {min(name for name in names if names.count(name) > 1)!r} comes more than once")
     return row
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_different)
 
 
 class LIBSVMStream(LineStream):
@@ -272,20 +276,19 @@ class LIBSVMStream(LineStream):
 
 def _sparse(text: bytes) -> tuple[float, list[int], list[float]]:
     """Label, indices and values of a line."""
-    first, *rest = text.split(b"#", 1)[0].split() or [b""]
-    if b"_" in text:
-        raise ValueError("it has an underscore")
-    label = float(first.decode("ascii", "replace"))
-    indices, values = [], []
-    before = -1
-    for token in rest:
-        index, colon, value = token.decode("ascii", "replace").partition(":")
-        place = int(index) if index.isdecimal() else -1
-        if not colon or place <= before or place > WIDEST:
-            raise ValueError(f"{token[:40].decode('ascii', 'replace')!r} is not the next index:value")
-        before = place
-        indices.append(place)
-        values.append(float(value))
-        if math.isinf(values[-1]):
-            raise ValueError(f"the value of {index} is not finite")
+    line = text.split(b"#", 1)[0]
+    first, *pairs = line.split() or [b""]
+    if b"_" in line or b":" in first:  # Python would take 1_0 for a number
+        raise ValueError(f"{first[:40].decode(errors='replace')!r} is not a label, or there is an underscore")
+    label = float(first)
+    if any(pair.count(b":") != 1 for pair in pairs):
+        raise ValueError("it has something other than index:value")
+    flat = b" ".join(pairs).replace(b":", b" ").split()
+    indices, values = list(map(int, flat[::2])), list(map(float, flat[1::2]))
+    if len(indices) != len(pairs) or len(values) != len(pairs):
+        raise ValueError("it has an index or a value too few")
+    if indices and (indices[0] < 0 or indices[-1] > WIDEST or any(map(ge, indices, indices[1:]))):
+        raise ValueError(f"its indices do not ascend from 0 to at most {WIDEST}")
+    if any(map(math.isinf, values)) or math.isinf(label):
+        raise ValueError("it has a number that is not finite")
     return label, indices, values

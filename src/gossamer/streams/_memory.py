@@ -157,7 +157,16 @@ def as_values(array: Any, kind: str) -> Values:
 
 def from_objects(objects: list[Any], kind: str) -> Values:
     """Python values as numbers or coded texts."""
+    # all of one type, as nearly always: without a look at each
+    types = set(map(type, objects)) - {type(None)}
+    if types <= ({bool} if kind == "boolean" else {int, float}) and kind not in ("text", "date"):
+        try:
+            return np.array(objects, dtype=np.float64)  # None becomes NaN
+        except OverflowError:
+            pass
     if kind in ("text", "date"):
+        if types <= {str}:
+            return Coded.of(objects)
         return Coded.of([_text(row, value) for row, value in enumerate(objects)])
     return np.array([_number(row, value, kind) for row, value in enumerate(objects)], dtype=np.float64)
 

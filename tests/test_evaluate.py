@@ -5,6 +5,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier, SGDRegressor
@@ -227,6 +228,19 @@ def test_detectors_with_labels():
     assert trace.total("alarms")[-1] == pytest.approx((scores < 0).mean())
     assert trace.total("error")[-1] == pytest.approx(((scores < 0) != (odd == "odd")).mean())
     assert prequential(clone(model), (X, None)).metrics == ["alarms"]
+
+
+def test_any_rows():
+    """Lists, frames, and things that are no numbers at all."""
+    X, y = numbers()
+    model = SILKRegressor(Gaussian(0.5), budget=20)
+    whole = prequential(clone(model), (X, y), every=100)
+    assert prequential(clone(model), (X.tolist(), y.tolist()), every=100) == whole
+    assert prequential(clone(model), (pd.DataFrame(X), pd.Series(y)), every=100) == whole
+    words = ["ab", "abc", "b", "xy", "x", "zy"] * 20
+    same_letters = KernelPerceptron(lambda A, B: np.array([[len(set(a) & set(b)) for b in B] for a in A], dtype=float))
+    trace = prequential(same_letters, (words, [word > "m" for word in words]), every=40)
+    assert trace.window("error")[-1] < trace.window("error")[0]
 
 
 def test_functions_as_metrics():

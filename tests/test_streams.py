@@ -180,6 +180,9 @@ def test_a_position_belongs_to_its_data():
         open_stream(b"a,c\n1,2\n3,4\n", position=position)
     with pytest.raises(ValueError, match="position"):
         open_stream(b'{"a": 1}\n', format="jsonl", position=position)
+    for broken in ({"at": {}}, {"at": 3}, {"schema": {}}, {"row": -1}, {"version": 9}):
+        with pytest.raises(ValueError, match="position"):
+            open_stream(b"a,b\n1,2\n3,4\n", position={**position, **broken})
 
 
 @pytest.mark.parametrize("name", ["pandas", "csv", "json lines", "parquet"])

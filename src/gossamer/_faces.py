@@ -106,7 +106,7 @@ class Face:
         """Predict each row, then learn it."""
         if not self.blocks:
             parts = []
-            for i in range(len(X)):
+            for i in range(int(X.shape[0]) if hasattr(X, "shape") else len(X)):
                 part = slice(i, i + 1)
                 parts.append(self.predict(X[part], None if y is None else y[part]))
                 self.learn(X[part], None if y is None else y[part])

@@ -60,7 +60,7 @@ def _chunks(stream: Any) -> Iterable[tuple[Any, Any]]:
         if len(stream) != 2:
             raise _checks.wrong("prequential", "stream", "a stream or (X, y)", f"{len(stream)} things")
         X, y = stream
-        return [(X if hasattr(X, "shape") else np.asarray(X), None if y is None else np.asarray(y))]
+        return [(X, None if y is None else np.asarray(y))]
     return ((chunk.X, chunk.y) for chunk in stream)
 
 
@@ -128,8 +128,9 @@ class Prequential:
         """Predict these rows, each before it is learned, and count; returns the predictions."""
         if y is None and self.task != "novelty":
             raise _checks.wrong(self, "y", f"given for {self.task}", None)
-        if y is not None and len(y) != len(X):
-            raise _checks.wrong(self, "y", f"as long as X ({len(X)})", len(y))
+        rows = _rows(X)
+        if y is not None and len(y) != rows:
+            raise _checks.wrong(self, "y", f"as long as X ({rows})", len(y))
         if self._wanted is None and not self._metrics:
             usual = METRICS[self.task][:2]
             if self.task == "novelty":
@@ -139,9 +140,9 @@ class Prequential:
             rule = "without 'error' and 'auc' where there are no targets"
             raise _checks.wrong(self, "metrics", rule, list(self._metrics))
         parts = []
-        while len(X):
+        while _rows(X):
             # up to the end of the window, where the model is looked at
-            count = min(len(X), self.every - self.row % self.every)
+            count = min(_rows(X), self.every - self.row % self.every)
             now = None if y is None else y[:count]
             learned = now if self.task != "novelty" else None
             made = self._delayed(X[:count], learned) if self.delay else self._face.predict_learn(X[:count], learned)
@@ -156,7 +157,7 @@ class Prequential:
 
     def _delayed(self, X: Any, y: Any) -> Predictions:
         parts = []
-        for i in range(len(X)):
+        for i in range(_rows(X)):
             x, label = X[i : i + 1], None if y is None else y[i : i + 1]
             parts.append(self._face.predict(x, label))
             self._late.append((x, label))
@@ -273,6 +274,10 @@ class Prequential:
         ]
         self._late = [(np.array(x), None if y is None else np.array(y)) for x, y in state["late"]]
         self._start = time.perf_counter() - float(state["seconds"])
+
+
+def _rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _parts(made: Predictions) -> tuple[Any, ...]:

@@ -115,10 +115,14 @@ class Stream:
                 raise _checks.wrong("open_stream", "position", rule, dict(position))
             self.schema = Schema.from_dict(position.get("schema"))
             self._row = _checks.whole("position", "row", position.get("row"), 0)
-            # sum and count of what each feature was so far, for missing="mean"
-            sums = position.get("sums")
-            self._sums = np.zeros((2, len(self.schema.names))) if sums is None else np.array(sums, dtype=np.float64)
-            self._begin(position["at"])
+            try:
+                # sum and count of what each feature was so far, for missing="mean"
+                width = len(self.schema.names)
+                self._sums = np.array(position.get("sums", [[0.0] * width] * 2), dtype=np.float64).reshape(2, width)
+                self._begin(position["at"])
+            except (KeyError, TypeError, AttributeError):
+                rule = f"one that a stream of format {self.format!r} gave"
+                raise _checks.wrong("open_stream", "position", rule, dict(position)) from None
         self._settle()
         self._at, self._at_line = self._now()
 

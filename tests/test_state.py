@@ -128,6 +128,6 @@ def test_broken_states_are_refused():
     learner.learn(X, y)
     good = learner.state()
     for name in ("raw", "kappas", "births", "points"):
-        with pytest.raises(ValueError, match=r"must have|differ in length"):
+        with pytest.raises(ValueError, match=r"must be|differ in length"):
             learner.restore({**good, name: good[name][:-1]})
         assert_same(learner.state(), good)

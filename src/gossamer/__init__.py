@@ -1,6 +1,6 @@
 """Online learning with kernels: learners that predict, then learn, one example at a time, in bounded memory."""
 
-from gossamer import bounds, budgets, kernels, losses, rules
+from gossamer import bounds, budgets, kernels, losses, rules, store
 from gossamer._version import __version__
 from gossamer.classic import (
     AdatronClassifier,
@@ -25,6 +25,8 @@ from gossamer.estimators import (
 )
 from gossamer.learner import Learner
 from gossamer.multiclass import Taxonomy, taxonomy
+from gossamer.store import load
+from gossamer.store import loads as from_bytes
 
 __all__ = [
     "ALMAClassifier",
@@ -49,8 +51,11 @@ __all__ = [
     "__version__",
     "bounds",
     "budgets",
+    "from_bytes",
     "kernels",
+    "load",
     "losses",
     "rules",
+    "store",
     "taxonomy",
 ]

@@ -14,6 +14,7 @@ from gossamer import _checks
 from gossamer._checks import Array
 from gossamer._loss import Loss
 from gossamer._rule import Rule
+from gossamer._stored import Stored
 from gossamer.budgets import Budget
 from gossamer.expansion import Floats
 from gossamer.learner import Learner
@@ -27,7 +28,7 @@ HALVED = ("raw", "trace", "summed", "dropped")
 LEARNED = ("learner_", "n_features_in_", "classes_", "_order", "_given")
 
 
-class Online(BaseEstimator):  # type: ignore[misc]
+class Online(Stored, BaseEstimator):  # type: ignore[misc]
     """A Learner made of the parameters. A subclass says which loss, rule and budget they mean."""
 
     kernel: Any
@@ -79,6 +80,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
         raise NotImplementedError
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        super()._relearn(learned)
+        if "learner_" in learned and not isinstance(learned["learner_"], Learner):
+            raise _checks.wrong(self, "learner_", "a Learner", learned["learner_"])
 
     @property
     def support_vectors_(self) -> Any:
@@ -187,6 +193,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         self._order, self._given = order, given
         self.classes_ = np.unique(np.array(order))
         return scores[:, self._columns()] if many else self._signed(scores, codes, len(before), given)
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        super()._relearn(learned)
+        if "learner_" not in learned:
+            return
+        order, classes = learned.get("_order"), learned.get("classes_")
+        if not (isinstance(order, list) and np.array_equal(np.unique(np.array(order)), np.asarray(classes))):
+            raise _checks.wrong(self, "classes_", f"the labels {order}", classes)
 
     def _order_after(self, labels: Array, classes: Any) -> tuple[list[Any], bool]:
         """The labels in the order of their inner numbers after this batch, and whether they were all given."""

@@ -10,6 +10,8 @@ import numpy as np
 
 from gossamer import _checks, _core
 from gossamer._checks import Array
+from gossamer._state import check_state
+from gossamer._stored import Stored
 from gossamer.budgets import as_budget
 from gossamer.expansion import Floats
 from gossamer.kernels import as_kernel
@@ -18,7 +20,7 @@ from gossamer.machines import Batch, Machine, Native, Trees, check_tracked, make
 from gossamer.rules import as_rule
 
 
-class Learner:
+class Learner(Stored):
     """Learns online with kernels: predicts each example, then learns it.
 
     Parameters
@@ -307,14 +309,29 @@ class Learner:
             self._width = None
             self._use(None)
             return
-        points = state["points"]
-        numeric = isinstance(points, np.ndarray)
+        check_state(self, state)
+        points, kernel = state["points"], self.kernel
         self.kernel = state["kernel"]
-        machine = make_machine(self, points, self._wish)
-        state = {name: value for name, value in state.items() if name != "kernel"}
-        machine.restore(state, points, state["dropped_points"])
-        self._width = points.shape[1] if numeric else None
+        try:
+            machine = make_machine(self, points, self._wish)
+            numbers = {name: value for name, value in state.items() if name != "kernel"}
+            machine.restore(numbers, points, state["dropped_points"])
+        except BaseException:
+            self.kernel = kernel
+            raise
+        self._width = points.shape[1] if isinstance(points, np.ndarray) else None
         self._use(machine)
+
+    def _parameters(self) -> dict[str, Any]:
+        average = {"all": True, "sparse": "sparse", None: False}[self.average]
+        four = {"kernel": self.kernel, "loss": self.loss, "rule": self.rule, "budget": self.budget}
+        return {**four, "average": average, "track_norm": self.track_norm, "backend": self._wish}
+
+    def _learned(self) -> dict[str, Any]:
+        return {name: value for name, value in self.state().items() if name != "kernel"}  # it is a parameter
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        self.restore({"kernel": self.kernel, **learned} if learned else {})
 
     def __getstate__(self) -> dict[str, Any]:
         hidden = ("_machine", "_width", "_fast_learn", "_fast_score")

@@ -1,0 +1,58 @@
+"""What `gossamer.store` asks of an object: its parameters, and what it has learned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gossamer import _checks
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from typing_extensions import Self
+
+
+class Stored:
+    """Can be saved and loaded. The file format and what loading guarantees: docs/store.md.
+
+    A subclass has a constructor whose parameters ``get_params`` tells; all other attributes are what it has learned.
+    """
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a file that `gossamer.load` reads. A file of that name is replaced in one step, or stays as it is."""
+        from gossamer import store
+
+        store.save(self, path)
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        from gossamer import store
+
+        return store.dumps(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """An object of this class from what `to_bytes` gave."""
+        from gossamer import store
+
+        found = store.loads(data)
+        if not isinstance(found, cls):
+            raise _checks.wrong(cls.__name__, "data", f"those of a {cls.__name__}", type(found).__name__)
+        return found
+
+    def _parameters(self) -> dict[str, Any]:
+        """What the constructor takes to make this object again, as it was before it learned."""
+        parameters: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return parameters
+
+    def _learned(self) -> dict[str, Any]:
+        """What it has learned since; in a fixed order, so that equal objects give equal bytes."""
+        given = self._parameters()
+        return {name: value for name, value in sorted(vars(self).items()) if name not in given}
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        """Put what was learned into a new object; nothing that the class itself defines can be overwritten."""
+        for name, value in learned.items():
+            if hasattr(type(self), name) or name in vars(self) or not name.isidentifier():
+                raise _checks.wrong(self, name, "no learned attribute", value)
+            setattr(self, name, value)

@@ -328,7 +328,10 @@ class Learner(Stored):
         return {**four, "average": average, "track_norm": self.track_norm, "backend": self._wish}
 
     def _learned(self) -> dict[str, Any]:
-        return {name: value for name, value in self.state().items() if name != "kernel"}  # it is a parameter
+        while True:  # until no other thread has learned meanwhile
+            steps, state = self.steps, self.state()
+            if self.steps == steps:
+                return {name: value for name, value in state.items() if name != "kernel"}  # it is a parameter
 
     def _relearn(self, learned: dict[str, Any]) -> None:
         self.restore({"kernel": self.kernel, **learned} if learned else {})

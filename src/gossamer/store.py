@@ -33,7 +33,7 @@ VERSION = 1
 PREFIX = struct.Struct("<8sIIQ")
 DIGEST = hashlib.sha256().digest_size
 #: What a header may take, and how far arrays without entries may extend: they cost a file nothing and a model much.
-LARGEST_HEADER, LARGEST_EMPTY = 2**24, 2**22
+LARGEST_HEADER, LARGEST_EMPTY = 2**22, 2**22
 
 Path = str | os.PathLike[str]
 #: Makes the error for a rule and what was found instead.
@@ -100,9 +100,10 @@ def load(path: Path) -> Any:
     """
     size, wrong = _regular(path, "load"), _teller(path, "load")
     with open(path, "rb") as file:
-        prefix = file.read(PREFIX.size)
-        _lengths(prefix, size, wrong)  # before the rest of something else is read
-        return _read(memoryview(prefix + file.read(size - len(prefix))), wrong)
+        _lengths(file.read(PREFIX.size), size, wrong)  # before the rest of something else is read
+        file.seek(0)
+        data = file.read(size)
+    return _read(memoryview(data), wrong)
 
 
 def inspect(path: Path) -> dict[str, Any]:

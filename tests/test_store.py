@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import itertools
 import json
 import math
 import pickle
@@ -349,3 +350,18 @@ def test_circles_and_depth():
     for _ in range(60):
         kernel = kernel + Gaussian(0.5)
     assert again(kernel) == kernel
+
+
+def test_what_is_stored_can_be_loaded():
+    """The limits of writing are those of reading, to the last level."""
+    leaves = [1, math.nan, np.float64("nan"), np.str_(""), np.zeros(0), [0] * 16, (0.5,) * 16, np.array(["a"], object)]
+    for value, wrap in itertools.product(leaves, (lambda v: [v], lambda v: (v,), lambda v: {"a": v})):
+        for _ in range(105):
+            value = wrap(value)
+            try:
+                raw = store.dumps(value)
+            except ValueError:
+                break
+            store.loads(raw)
+        else:
+            pytest.fail("no limit")

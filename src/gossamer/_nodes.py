@@ -174,7 +174,7 @@ class Decoder:
 
     def value(self, node: Any, depth: int = 0) -> Any:
         """The value of a node."""
-        if depth > DEEPEST:
+        if depth > DEEPEST + 1:  # a NumPy number takes two nodes
             raise _bad(f"nodes not more than {DEEPEST} deep", "more")
         if node is None or type(node) in (bool, int, float, str):
             return node
@@ -200,10 +200,9 @@ class Decoder:
         return tuple(self._list(node, depth))
 
     def _list(self, node: Any, depth: int) -> list[Any]:
-        items = self.value(node["items"], depth)
-        flat = isinstance(items, np.ndarray) and items.ndim == 1
-        found: list[Any] = items.tolist() if flat else _expect(items, list)
-        return found
+        if type(node["items"]) is list:
+            return [self.value(item, depth) for item in node["items"]]
+        return list(_expect(_expect(self.value(node["items"], depth), np.ndarray).tolist(), list))
 
     def _dict(self, node: Any, depth: int) -> dict[Any, Any]:
         items = [(self.value(key, depth), self.value(value, depth)) for key, value in _expect(node["items"], list)]
@@ -232,7 +231,7 @@ class Decoder:
 
     def _objects(self, node: Any, depth: int) -> Array:
         shape = tuple(_expect(extent, int) for extent in _expect(node["shape"], list))
-        items = _expect(self.value(node["items"], depth), list)
+        items = [self.value(item, depth) for item in _expect(node["items"], list)]
         if check_shape(shape, 1) != len(items):
             raise _bad(f"an array of shape {shape}", f"{len(items)} entries")
         array: Array = np.empty(len(items), dtype=object)

@@ -10,6 +10,7 @@
 
 #include "additive.hpp"
 #include "learner.hpp"
+#include "scaler.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -328,6 +329,23 @@ template <class T> void bind_checks(nb::module_& m) {
         "x"_a, "The row of the largest squared norm, or the first whose norm is not finite; and that norm.");
 }
 
+template <class T> void bind_scaler(nb::module_& m) {
+    using Scaled = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    m.def(
+        "scale_rows",
+        [](Matrix<T> x, std::optional<Scaled> z, Out mean, Out squares, double weight, double keep, bool centre,
+           bool divide) {
+            expect(mean.size(), x.shape(1), "mean");
+            expect(squares.size(), x.shape(1), "squares");
+            if (z) expect(z->size(), x.size(), "z");
+            nb::gil_scoped_release release;
+            return scale_rows<T>(x.data(), z ? z->data() : nullptr, static_cast<std::int64_t>(x.shape(0)),
+                                 static_cast<int>(x.shape(1)), mean.data(), squares.data(), weight, keep, centre, divide);
+        },
+        "x"_a, "z"_a.none(), "mean"_a, "squares"_a, "weight"_a, "keep"_a, "centre"_a, "divide"_a,
+        "Learn the rows of x in place and write them, scaled, to z; returns the sum of weights.");
+}
+
 }  // namespace
 
 void bind_csv(nb::module_& m);  // bindings_csv.cpp
@@ -338,6 +356,9 @@ NB_MODULE(_core, m) {
     bind_csv(m);
     bind_checks<float>(m);
     bind_checks<double>(m);
+
+    bind_scaler<float>(m);
+    bind_scaler<double>(m);
 
     bind_learner<float>(m, "Learner32");
     bind_learner<double>(m, "Learner64");

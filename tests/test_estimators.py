@@ -7,16 +7,16 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 
 import gossamer
 from gossamer import taxonomy
-from gossamer._online import OnlineClassifier
+from gossamer._online import Online, OnlineClassifier
 from gossamer.kernels import Gaussian
 
 FOUND = [getattr(gossamer, name) for name in gossamer.__all__]
-FOUND = [part for part in FOUND if isinstance(part, type) and issubclass(part, BaseEstimator)]
+FOUND = [part for part in FOUND if isinstance(part, type) and issubclass(part, Online)]
 CLASSIFIERS = [part for part in FOUND if is_classifier(part())]
 REGRESSORS = [part for part in FOUND if is_regressor(part())]
 DETECTORS = [part for part in FOUND if part not in CLASSIFIERS + REGRESSORS]

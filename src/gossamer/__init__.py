@@ -25,6 +25,8 @@ from gossamer.estimators import (
 )
 from gossamer.learner import Learner
 from gossamer.multiclass import Taxonomy, taxonomy
+from gossamer.pipelines import OnlinePipeline, pipeline
+from gossamer.scaling import OnlineScaler
 from gossamer.store import load
 from gossamer.store import loads as from_bytes
 
@@ -36,6 +38,8 @@ __all__ = [
     "NORMAClassifier",
     "NORMADetector",
     "NORMARegressor",
+    "OnlinePipeline",
+    "OnlineScaler",
     "PAClassifier",
     "PARegressor",
     "ProjectionClassifier",
@@ -55,6 +59,7 @@ __all__ = [
     "kernels",
     "load",
     "losses",
+    "pipeline",
     "rules",
     "store",
     "taxonomy",

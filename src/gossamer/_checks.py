@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.exceptions import DataConversionWarning
 
 Array = NDArray[Any]
 
 
-def wrong(owner: object, parameter: str, rule: str, got: object) -> ValueError:
+class WrongTypeError(ValueError, TypeError):
+    """For the few places where scikit-learn promises a TypeError: a ValueError like every other that is one too."""
+
+
+def wrong(
+    owner: object, parameter: str, rule: str, got: object, kind: type[Exception] = ValueError
+) -> ValueError:
     """The error for a value that breaks a rule: owner, parameter, rule and what was given.
 
     >>> print(wrong("Smallest", "size", "an int in [1, inf)", 0))
     The 'size' parameter of Smallest must be an int in [1, inf). Got 0 instead.
     """
     name = owner if isinstance(owner, str) else type(owner).__name__
-    return ValueError(f"The '{parameter}' parameter of {name} must be {rule}. Got {got!r} instead.")
+    error = WrongTypeError if issubclass(kind, TypeError) else ValueError
+    return error(f"The '{parameter}' parameter of {name} must be {rule}. Got {got!r} instead.")
 
 
 def number(
@@ -57,7 +67,12 @@ def one_of(owner: object, parameter: str, value: Any, known: Iterable[Any]) -> A
 
 
 def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True) -> Array:
-    """X as a C-ordered float32 or float64 array of shape (rows, width); float64 unless it is float32."""
+    """X as a C-ordered float32 or float64 array of shape (rows, width); float64 unless it is float32.
+
+    The sentences have in them the words that scikit-learn's own checks of an estimator look for.
+    """
+    if issparse(X):
+        raise wrong(owner, "X", "dense here, not sparse: use X.toarray()", type(X).__name__, TypeError)
     try:
         array = np.asarray(X)
     except ValueError:
@@ -65,15 +80,22 @@ def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True)
     if array.dtype == object:
         try:
             array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise wrong(owner, "X", "a matrix of numbers", _short(X)) from None
+        except (TypeError, ValueError) as error:
+            raise wrong(owner, "X", f"a matrix of numbers ({error})", _short(X), type(error)) from None
+    if array.dtype.kind == "c":
+        raise wrong(owner, "X", "a matrix of real numbers. Complex data not supported", array.dtype)
     if array.dtype.kind not in "fiub":
         raise wrong(owner, "X", "a matrix of numbers", array.dtype)
     if array.ndim != 2:
-        raise wrong(owner, "X", "of shape (rows, features)", array.shape)
-    if array.shape[1] < 1 or (width is not None and array.shape[1] != width):
-        expected = f"{width} features, as in the rows before" if width else "at least one feature"
-        raise wrong(owner, "X", f"a matrix with {expected}", f"{array.shape[1]} features")
+        hint = "Reshape your data with reshape(1, -1) for one row or reshape(-1, 1) for one feature"
+        raise wrong(owner, "X", f"of shape (rows, features). {hint}", array.shape)
+    if array.shape[1] < 1:
+        few = f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+        raise wrong(owner, "X", "a matrix with at least one feature", few)
+    if width is not None and array.shape[1] != width:
+        name = owner if isinstance(owner, str) else type(owner).__name__
+        other = f"X has {array.shape[1]} features, but {name} is expecting {width} features as input"
+        raise wrong(owner, "X", f"a matrix with {width} features, as in the rows before", other)
     dtype = np.float32 if array.dtype == np.float32 else np.float64
     array = np.ascontiguousarray(array, dtype=dtype)
     if finite:
@@ -90,7 +112,7 @@ def all_finite(owner: object, X: Array) -> None:
 def not_finite(owner: object, X: Array) -> ValueError:
     """The error for the first entry of X that is NaN or infinite."""
     row, column = np.argwhere(~np.isfinite(X))[0]
-    return wrong(owner, "X", "finite", f"{X[row, column]} in row {row}, column {column}")
+    return wrong(owner, "X", "finite, without NaN or infinity", f"{X[row, column]} in row {row}, column {column}")
 
 
 def vector(owner: object, parameter: str, values: Any, length: int) -> NDArray[np.float64]:
@@ -111,6 +133,24 @@ def vector(owner: object, parameter: str, values: Any, length: int) -> NDArray[n
     if not np.isfinite(array).all():
         row = int(np.argmin(np.isfinite(array)))
         raise wrong(owner, parameter, "finite", f"{array[row]} in row {row}")
+    return array
+
+
+def column(owner: object, y: Any) -> Array:
+    """y as a vector; a single column passes with scikit-learn's warning."""
+    if y is None:
+        name = type(owner).__name__
+        raise wrong(owner, "y", f"given ({name} requires y to be passed, but the target y is None)", None)
+    try:
+        array = np.asarray(y)
+    except ValueError:
+        raise wrong(owner, "y", "a vector with one entry per row", _short(y)) from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        text = "A column-vector y was passed when a 1d array was expected. Please use y.ravel()."
+        warnings.warn(text, DataConversionWarning, stacklevel=4)
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise wrong(owner, "y", "a vector with one entry per row", array.shape)
     return array
 
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, Regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gossamer import _checks
+from gossamer import _checks, _labels, _rows
 from gossamer._checks import Array
 from gossamer._loss import Loss
 from gossamer._rule import Rule
@@ -20,12 +20,8 @@ from gossamer.expansion import Floats
 from gossamer.learner import Learner
 from gossamer.multiclass import Taxonomy
 
-#: What of a state changes when a score for two classes becomes a score for each: f = g_1 - g_0, g_1 = -g_0.
-HALVED = ("raw", "trace", "summed", "dropped")
-
-
 #: What an estimator keeps of what it has learned.
-LEARNED = ("learner_", "n_features_in_", "classes_", "_order", "_given")
+LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given")
 
 
 class Online(Stored, BaseEstimator):  # type: ignore[misc]
@@ -55,21 +51,35 @@ class Online(Stored, BaseEstimator):  # type: ignore[misc]
         return self._start() if learner is None else learner
 
     def _fitted(self) -> Learner:
-        check_is_fitted(self, "learner_")
-        learner: Learner = self.learner_
+        learner: Learner | None = self.__dict__.get("learner_")
+        if learner is None:
+            check_is_fitted(self, "learner_")
+        assert learner is not None
         return learner
 
     def _scores(self, X: Any) -> Floats:
-        return self._fitted().score(X, average=bool(self.average))
+        learner = self._fitted()
+        _rows.names(self, X, fitted=True)
+        return _rows.score(learner, X, bool(self.average))
 
-    def _keep(self, learner: Learner, X: Any) -> None:
+    def _names(self, X: Any) -> Array | None:
+        """The column names of a frame, checked if there were rows before."""
+        return _rows.names(self, X, fitted="learner_" in self.__dict__)
+
+    def _keep(self, learner: Learner, names: Array | None) -> None:
         """The batch went well: this is the learner from now on."""
+        if "learner_" not in self.__dict__:
+            points = learner.points
+            if isinstance(points, np.ndarray):
+                self.n_features_in_ = int(points.shape[1])
+            if names is not None:
+                self.feature_names_in_ = names
         self.learner_ = learner
-        if isinstance(X, np.ndarray):
-            self.n_features_in_ = int(X.shape[1])
 
     def _anew(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Forget everything and make ``n_passes`` passes; if one fails, nothing has changed."""
+        if sample_weight is not None and not np.asarray(sample_weight).any():
+            raise _checks.wrong(self, "sample_weight", "above zero for some row", sample_weight)
         fresh = clone(self)
         for _ in range(_checks.whole(self, "n_passes", self.n_passes, 1)):
             fresh._pass(X, y, sample_weight)
@@ -77,6 +87,11 @@ class Online(Stored, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
         self.__dict__.update({name: fresh.__dict__[name] for name in LEARNED if name in fresh.__dict__})
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
         raise NotImplementedError
@@ -124,7 +139,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def _loss_many(self, classes: int | None) -> Loss:
         """The loss for more than two classes."""
-        raise _checks.wrong(self, "y", "of two classes", "a third")
+        binary = "Only binary classification is supported. The type of the target is multiclass."
+        raise _checks.wrong(self, "y", "of two classes", f"a third. {binary}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -137,10 +153,12 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Start anew and make ``n_passes`` passes over the rows, in order."""
-        return self._anew(X, y, sample_weight)
+        labels = _checks.column(self, y)
+        _labels.check_discrete(self, labels)
+        return self._anew(X, labels, sample_weight)
 
     def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._learn(X, y, sample_weight, _unique(self, "y", _labels(self, y)))
+        self._learn(X, y, sample_weight, np.unique(y))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Go on with more rows. ``classes`` may be given with the first: then no other label may come."""
@@ -156,42 +174,24 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return self._learn(X, y, sample_weight, None)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Floats:
-        labels = _labels(self, y)
-        _unique(self, "y", labels)
+        names = self._names(X)
         before = self.__dict__.get("_order", [])
-        order, given = self._order_after(labels, classes)
+        order, given, codes = self._encoded(_checks.column(self, y), classes)
         learner = self.__dict__.get("learner_")
         if learner is None:
             many = given and (len(order) > 2 or self._structure() is not None)
             learner = self._start(self._loss_many(len(order)) if many else None)
-        X = learner.check_rows(X)
-        weights = _checks.weights(self, sample_weight, len(X))
-        if len(labels) != len(X):
-            raise _checks.wrong(self, "y", f"a vector with one label per row ({len(X)})", labels.shape)
-        codes = _codes(labels, order)
         many = learner.loss.target == "label"
-        split = len(codes) if many or not (codes > 1).any() else int(np.argmax(codes > 1))
-        later = self._start(self._loss_many(None)) if split < len(codes) else None
-
-        names = [None if ids is None else ids[part] for part in (slice(split), slice(split, None))]
-        cut = [None if weights is None else weights[part] for part in (slice(split), slice(split, None))]
-        scores, first = np.zeros(0), {} if later is None else learner.state()
-        if split:
-            targets = codes[:split] if many else 2.0 * codes[:split] - 1.0
-            scores = np.asarray(learner.learn(X[:split], targets, cut[0], ids=names[0]))
-        if later is not None:
-            later.kernel = learner.kernel if split or before else later.kernel
-            later.restore(_widened(learner.state()))
-            try:
-                rest = np.asarray(later.learn(X[split:], codes[split:], cut[1]))
-            except BaseException:  # somebody's kernel failed: as if the first part had not been learned either
-                learner.restore(first)
-                raise
-            scores = np.vstack([_per_class(scores, codes[:split], len(before), rest.shape[1]), rest])
-            learner, many = later, True
-        self._keep(learner, X)
-        self._order, self._given = order, given
-        self.classes_ = np.unique(np.array(order))
+        if many or len(order) <= 2:
+            targets = codes if many else 2.0 * codes - 1.0
+            scores, _ = _rows.learn(learner, X, targets, sample_weight, ids=ids, owner=self)
+        else:
+            learner, scores = self._third_class(learner, X, codes, sample_weight)
+            many = True
+        self._keep(learner, names)
+        if order != before:
+            self._order, self.classes_ = order, np.unique(np.array(order))
+        self._given = given
         return scores[:, self._columns()] if many else self._signed(scores, codes, len(before), given)
 
     def _relearn(self, learned: dict[str, Any]) -> None:
@@ -202,22 +202,54 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if not (isinstance(order, list) and np.array_equal(np.unique(np.array(order)), np.asarray(classes))):
             raise _checks.wrong(self, "classes_", f"the labels {order}", classes)
 
-    def _order_after(self, labels: Array, classes: Any) -> tuple[list[Any], bool]:
-        """The labels in the order of their inner numbers after this batch, and whether they were all given."""
+    def _third_class(self, learner: Learner, X: Any, codes: Floats, sample_weight: Any) -> tuple[Learner, Floats]:
+        """Learn rows among which is the first of a third class: from there on, with a score for each class."""
+        known = len(self.__dict__.get("_order", []))
+        X = _rows.check(learner, X)
+        rows = len(X) if isinstance(X, list) else int(X.shape[0])
+        codes, weights = _checks.vector(self, "y", codes, rows), _checks.weights(self, sample_weight, rows)
+        split = int(np.argmax(codes > 1))
+        later = self._start(self._loss_many(None))
+        cut = [None if weights is None else weights[part] for part in (slice(split), slice(split, None))]
+        scores, first = np.zeros(0), learner.state()
+        if split:
+            scores, _ = _rows.learn(learner, X[:split], 2.0 * codes[:split] - 1.0, cut[0])
+        later.kernel = learner.kernel if split or known else later.kernel
+        later.restore(_labels.widened(learner.state()))
+        try:
+            rest, _ = _rows.learn(later, X[split:], codes[split:], cut[1])
+        except BaseException:  # somebody's kernel failed: as if the first part had not been learned either
+            learner.restore(first)
+            raise
+        return later, np.vstack([_labels.per_class(scores, codes[:split], known, rest.shape[1]), rest])
+
+    def _encoded(self, labels: Array, classes: Any) -> tuple[list[Any], bool, Floats]:
+        """All labels in the order of their inner numbers, whether they were given, and the numbers of this batch."""
+        order = self.__dict__.get("_order", [])
+        if order and classes is None and labels.dtype.kind == self.classes_.dtype.kind:
+            codes = _labels.known(labels, order)
+            if codes is not None:
+                return order, self._given, codes
+        unique, first, inverse = _labels.unique(self, "y", labels)
+        order, given = self._order_after(unique[np.argsort(first)].tolist(), classes)
+        numbers = np.array([order.index(label) for label in unique.tolist()], dtype=np.float64)
+        return order, given, numbers[inverse]
+
+    def _order_after(self, labels: list[Any], classes: Any) -> tuple[list[Any], bool]:
+        """The order of the labels after this batch, and whether they were all given."""
         order = list(self.__dict__.get("_order", []))
         given = bool(self.__dict__.get("_given", False))
         structure = self._structure()
         if isinstance(structure, Taxonomy):
             classes = structure.labels
         if classes is not None:
-            known = _unique(self, "classes", np.asarray(classes)).tolist()
+            known = _labels.unique(self, "classes", np.asarray(classes))[0].tolist()
             if order and (not given or set(known) != set(order)):
                 raise _checks.wrong(self, "classes", f"those of the first call, {sorted(order)}", known)
             order, given = order or known, True
         if structure is not None and not given:
             raise _checks.wrong(self, "classes", "given to partial_fit where there is a cost", None)
-        _, first = np.unique(labels, return_index=True)
-        for label in labels[np.sort(first)].tolist():
+        for label in labels:
             if label in order:
                 continue
             if given:
@@ -231,8 +263,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def _signed(self, scores: Floats, codes: Floats, known: int, given: bool) -> Floats:
         """Inner scores as the outside sees them: until the second class has come, for the only one."""
-        alone = 0 if known > 1 or given else int(np.argmax(codes > 0)) + 1 if (codes > 0).any() else len(codes)
         turned = len(self.classes_) == 2 and self.classes_[1] != self._order[1]
+        if known > 1 or given:
+            return -scores if turned else scores
+        alone = int(np.argmax(codes > 0)) + 1 if (codes > 0).any() else len(codes)
         signs = np.where(np.arange(len(codes)) < alone, -1.0, -1.0 if turned else 1.0)
         return np.asarray(signs * scores)
 
@@ -279,10 +313,9 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
 
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row and then learn it; returns the predictions."""
-        learner = self._learner()
-        X = learner.check_rows(X)
-        scores = np.asarray(learner.learn(X, y, sample_weight))
-        self._keep(learner, X)
+        names, learner = self._names(X), self._learner()
+        scores, _ = _rows.learn(learner, X, _checks.column(self, y), sample_weight, owner=self)
+        self._keep(learner, names)
         return scores
 
     def predict(self, X: Any) -> Floats:
@@ -307,10 +340,9 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
 
     def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Floats:
         """Score each row and then learn it; returns f(x) - rho as it was then, negative for an alarm."""
-        learner = self._learner()
-        X = learner.check_rows(X)
-        scores, levels = learner.learn(X, None, sample_weight, with_levels=True)
-        self._keep(learner, X)
+        names, learner = self._names(X), self._learner()
+        scores, levels = _rows.learn(learner, X, None, sample_weight, owner=self)
+        self._keep(learner, names)
         return np.asarray(scores - levels)
 
     @property
@@ -329,50 +361,3 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """1 for a usual row, -1 for an alarm."""
         return np.where(self.decision_function(X) < 0, -1, 1)
-
-
-def _labels(owner: object, y: Any) -> Array:
-    if y is None:
-        raise _checks.wrong(owner, "y", "given", None)
-    labels = np.asarray(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1:
-        raise _checks.wrong(owner, "y", "a vector of labels", labels.shape)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise _checks.wrong(owner, "y", "labels without NaN or infinity", labels[~np.isfinite(labels)][0])
-    return labels
-
-
-def _unique(owner: object, parameter: str, labels: Array) -> Array:
-    """The different labels in order; an error where they have none."""
-    try:
-        if labels.ndim == 1:
-            return np.unique(labels)
-    except TypeError:
-        pass
-    raise _checks.wrong(owner, parameter, "a vector of labels of one kind", labels.tolist())
-
-
-def _codes(labels: Array, order: list[Any]) -> Floats:
-    """Inner numbers of labels."""
-    unique, inverse = np.unique(labels, return_inverse=True)
-    numbers = np.array([order.index(label) for label in unique.tolist()], dtype=np.float64)
-    return numbers[inverse.reshape(-1)] if len(labels) else np.zeros(0)
-
-
-def _widened(state: dict[str, Any]) -> dict[str, Any]:
-    """The state of a score for two classes as a state of a score for each, with the same difference."""
-    if not state:
-        return state
-    halves = {name: np.vstack([-0.5 * state[name], 0.5 * state[name]]) for name in HALVED if len(state[name])}
-    return {**state, **halves, "norm2": 0.5 * state["norm2"], "inner": 0.5 * state["inner"], "known": 2}
-
-
-def _per_class(scores: Floats, codes: Floats, known: int, columns: int) -> Floats:
-    """Scores for two classes as scores for each; -inf for those not yet seen."""
-    out = np.full((len(scores), columns), -np.inf)
-    first, second = np.arange(len(codes)) > 0, np.cumsum(codes > 0) - (codes > 0) > 0
-    out[first | (known > 0), 0] = -0.5 * scores[first | (known > 0)]
-    out[second | (known > 1), 1] = 0.5 * scores[second | (known > 1)]
-    return out

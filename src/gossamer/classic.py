@@ -246,5 +246,4 @@ class AdatronClassifier(_Classic, OnlineClassifier):
         return Adatron(self.rate, self.C)
 
     def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
-        labels = np.asarray(y)
-        self._learn(X, labels, sample_weight, np.unique(labels) if labels.ndim == 1 else None, np.arange(labels.size))
+        self._learn(X, y, sample_weight, np.unique(y), np.arange(len(y)))

@@ -275,9 +275,9 @@ class SILKDetector(_Silk, OnlineDetector):
     Parameters
     ----------
     kernel, rate, schedule, reg, budget, average, n_passes : as in `SILKClassifier`.
-    C : weight of the loss.
+    C : weight of the loss. With ``nu``, rho falls by about C with each alarm: small against the scores, it is steady.
     margin : rho, fixed (the paper uses 1). Not together with ``nu``.
-    nu : rho adapts so that a fraction nu of the rows raises an alarm; 0.05 if neither is given.
+    nu : rho adapts, from the paper's 1, so that a fraction nu of the rows raises an alarm; 0.05 if neither is given.
 
     >>> import gossamer
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
@@ -287,8 +287,8 @@ class SILKDetector(_Silk, OnlineDetector):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, C: float = 0.1, rate: float = 1.0, schedule: Any = "constant",
-        reg: float = 1e-3, margin: float | None = None, nu: float | None = None, budget: Any = 256,
+        self, kernel: Any = "gaussian", *, C: float = 0.02, rate: float = 1.0, schedule: Any = "constant",
+        reg: float = 1e-4, margin: float | None = None, nu: float | None = None, budget: Any = 256,
         average: bool | str = False, n_passes: int = 1,
     ) -> None:  # fmt: skip
         self.kernel, self.C, self.rate, self.schedule, self.reg = kernel, C, rate, schedule, reg
@@ -300,7 +300,8 @@ class SILKDetector(_Silk, OnlineDetector):
             raise _checks.wrong(self, "nu", "None where margin is given", self.nu)
         if self.margin is not None:
             return Novelty(self.margin)
-        return Novelty(0.0, nu=0.05 if self.nu is None else self.nu)
+        # from 0, rho would stay below the size of its own steps for long, and alarms would come like clockwork
+        return Novelty(1.0, nu=0.05 if self.nu is None else self.nu)
 
 
 class SVMDClassifier(_Svmd, OnlineClassifier):
@@ -347,11 +348,11 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
     >>> model = gossamer.SVMDRegressor(gossamer.kernels.Gaussian(1.0), reg=1e-4).fit(X, np.sin(X[:, 0]))
     >>> [round(float(value), 1) for value in model.predict([[1.5], [4.7]])]
-    [0.9, -0.8]
+    [0.9, -0.9]
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, loss: str = "squared", rate: float = 0.1, reg: float = 0.01,
+        self, kernel: Any = "gaussian", *, loss: str = "squared", rate: float = 0.2, reg: float = 0.01,
         meta: float = 0.01, memory: float = 0.95, C: float | None = None, epsilon: float = 0.1, delta: float = 1.0,
         quantile: float = 0.5, nu: float | None = None, budget: Any = 256, average: bool | str = False,
         n_passes: int = 1,

@@ -194,5 +194,5 @@ def test_bad_steps(steps):
     for call in ("fit", "partial_fit", "predict_learn"):
         with pytest.raises(ValueError, match="The 'steps' parameter of OnlinePipeline must be"):
             getattr(pipeline(*steps), call)(X, y)
-    with pytest.raises(ValueError, match="pipeline is empty"):
+    with pytest.raises(ValueError, match="The 'steps' parameter of OnlinePipeline must be at least a model"):
         OnlinePipeline([]).partial_fit(X, y)

@@ -14,13 +14,6 @@ from gossamer.expansion import Floats
 HALVED = ("raw", "trace", "summed", "dropped")
 
 
-def vector(owner: object, y: Any) -> Array:
-    labels = _checks.column(owner, y)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise _checks.wrong(owner, "y", "labels without NaN or infinity", labels[~np.isfinite(labels)][0])
-    return labels
-
-
 def check_discrete(owner: object, labels: Array) -> None:
     """Fractions most of which come once are no labels; fractions that come back may be."""
     different = len(unique(owner, "y", labels)[0])
@@ -31,6 +24,8 @@ def check_discrete(owner: object, labels: Array) -> None:
 
 def unique(owner: object, parameter: str, labels: Array) -> tuple[Array, Array, Array]:
     """The different labels in order, where each comes first, and their numbers; an error where they have no order."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise _checks.wrong(owner, parameter, "labels without NaN or infinity", labels[~np.isfinite(labels)][0])
     try:
         if labels.ndim == 1:
             return np.unique(labels, return_index=True, return_inverse=True)
@@ -49,7 +44,7 @@ def known(labels: Array, order: list[Any]) -> Floats | None:
         same = labels == label
         missing -= int(np.count_nonzero(same))
         if number:
-            codes[same] = number
+            codes += number * same
     return None if missing else codes
 
 

@@ -26,9 +26,11 @@ def names(estimator: Any, X: Any, fitted: bool) -> Array | None:
         if fitted:
             _check_feature_names(estimator, X, reset=False)
         found: Array | None = _get_feature_names(X)
-    except (TypeError, ValueError) as error:
-        rule = f"a frame with the columns of the first. {str(error).rstrip('.')}"
-        raise _checks.wrong(estimator, "X", rule, list(X.columns), type(error)) from None
+    except ValueError as error:
+        rule = f"a frame with the columns of the first. {error}The first had {list(estimator.feature_names_in_)}"
+        raise _checks.wrong(estimator, "X", rule, list(X.columns)) from None
+    except TypeError as error:
+        raise _checks.wrong(estimator, "X", f"a frame with columns of one kind. {error}", "others", TypeError) from None
     return found
 
 

@@ -97,8 +97,11 @@ class OnlinePipeline(Pipeline):  # type: ignore[misc]
         self._check_steps()
         learned = []
         for _, step in self.steps[:-1]:
-            step = copy.deepcopy(step)
-            X = step.learn_transform(X) if hasattr(step, "learn_transform") else step.transform(X)
+            if hasattr(step, "learn_transform"):
+                step = copy.deepcopy(step)
+                X = step.learn_transform(X)
+            else:
+                X = step.transform(X)
             learned.append(step)
         result = getattr(self.steps[-1][1], method)(X, y, **parameters)
         self._commit(learned)
@@ -110,7 +113,8 @@ class OnlinePipeline(Pipeline):  # type: ignore[misc]
             step.__dict__ = new.__dict__
 
     def _check_steps(self) -> None:
-        self._validate_steps()
+        if not self.steps:
+            raise _checks.wrong(self, "steps", "at least a model", self.steps)
         for name, step in self.steps[:-1]:
             if not hasattr(step, "learn_transform") and get_tags(step).requires_fit:
                 rule = f"transformers with learn_transform, or without fit, before the last (see {name!r})"

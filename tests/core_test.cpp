@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "learner.hpp"
+#include "scaler.hpp"
 
 using namespace gossamer;
 using Spec = std::pair<std::string, Numbers>;
@@ -320,11 +321,38 @@ void errors() {
         }
 }
 
+// all flags and odd widths: row by row equals one call, with and without a place for the scaled rows
+template <class T> void scaler() {
+    for (const int features : {1, 3, 16, 17})
+        for (const int flags : {0, 1, 2, 3}) {
+            const int rows = 50;
+            std::mt19937 random(flags);
+            std::normal_distribution<double> normal;
+            std::vector<T> x(rows * features), whole(x.size()), single(x.size());
+            for (T& value : x) value = static_cast<T>(5 + normal(random));
+            std::vector<std::vector<double>> mean(3, std::vector<double>(features)), squares = mean;
+            std::vector<double> weight(3);
+            const auto run = [&](int which, const T* from, T* to, int count) {
+                weight[which] = scale_rows<T>(from, to, count, features, mean[which].data(), squares[which].data(),
+                                              weight[which], 0.9, flags & 1, flags & 2);
+            };
+            run(0, x.data(), whole.data(), rows);
+            for (int t = 0; t < rows; ++t) run(1, &x[t * features], &single[t * features], 1);
+            run(2, x.data(), nullptr, rows);
+            expect(same(whole, single) && same(mean[0], mean[1]) && same(mean[0], mean[2]) &&
+                       same(squares[0], squares[1]) && same(squares[0], squares[2]) && weight[0] == weight[1] &&
+                       weight[0] == weight[2],
+                   "a scaler row by row");
+        }
+}
+
 }  // namespace
 
 int main() {
     everything<double>();
     everything<float>();
+    scaler<double>();
+    scaler<float>();
     errors();
     std::printf("%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
     return failures == 0 ? 0 : 1;

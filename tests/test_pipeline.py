@@ -165,6 +165,8 @@ def test_parameters_and_steps():
     assert model["silkregressor"] is model[-1]
     assert list(model.get_params(deep=False)) == ["steps"]
     X, y = data(SILKRegressor)
+    kernel = Gaussian(0.5)
+    assert pipeline(OnlineScaler(), SILKRegressor(kernel)).fit(X, y)[-1].kernel is kernel
     model.partial_fit(X, y)
     assert scaler.n_seen_ == len(X)  # the step is the object that was given
     assert type(model[:1]) is Pipeline

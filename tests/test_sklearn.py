@@ -191,6 +191,15 @@ def test_sparse_objects():
     assert not hasattr(model, "n_features_in_")
 
 
+def test_words():
+    """Kernels on words: sequences, series and arrays of them, and a third class that comes late."""
+    model = SILKClassifier(lambda A, B: np.array([[float(len(set(a) & set(b))) for b in B] for a in A]))
+    model.partial_fit(["spam", "ham", "eggs"], [1, 0, 0]).partial_fit(pd.Series(["xyz", "spam"]), [2, 1])
+    model.partial_fit(np.array(["zyx"]), [2])
+    assert model.predict(["zx", "spa"]).tolist() == [2, 1]
+    assert not hasattr(model, "n_features_in_")
+
+
 # ------------------------------------------------------------------------------------------------- the rest of its life
 
 

@@ -75,6 +75,8 @@ class OnlinePipeline(Pipeline):  # type: ignore[misc]
         self._check_steps()
         fresh = clone(self)
         Pipeline.fit(fresh, X, y, **_routed(self, parameters))
+        for (_, step), (_, new) in zip(self.steps, fresh.steps, strict=True):
+            new.__dict__.update(step.get_params(deep=False))  # parameters stay the very objects that were given
         self._commit([step for _, step in fresh.steps])
         return self
 

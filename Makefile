@@ -1,4 +1,4 @@
-# `make demo` and `make test` do all their own set-up, in .venv and build/: they need Python 3.10 or later with venv and
+# `make demo` and `make test` do all their own set-up, in .venv and build/: they need Python 3.11 or later with venv and
 # headers, a C++17 compiler and make. A second run starts at once; a changed source rebuilds.
 
 PYTHON ?= python3
@@ -36,6 +36,7 @@ bench: $(VENV)/.extra-bench ## measure the engine, the rules and the faces (ARGS
 	@$(BIN)/python benchmarks/engine.py $(ARGS)
 	@$(BIN)/python benchmarks/rules.py $(ARGS)
 	@$(BIN)/python benchmarks/faces.py $(ARGS)
+	@$(BIN)/python benchmarks/river_face.py $(ARGS)
 
 sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-behaviour sanitizers
 	@command -v cmake > /dev/null || $(PIP) install -qq cmake
@@ -51,8 +52,8 @@ clean: ## remove everything that was made
 # A stamp is touched only when all before it has succeeded, so an interrupted set-up is done again.
 
 $(VENV)/.made:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
-	  || { echo "$(PYTHON) is no working Python 3.10 or later; name one: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "$(PYTHON) is no working Python 3.11 or later; name one: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' \
 	  || { echo "Python.h is missing: install the headers of $(PYTHON) (python3-dev, python3-devel)"; exit 1; }
 	@echo "making the virtual environment $(VENV)"

@@ -116,8 +116,8 @@ def table(rows: Iterable[Row]) -> str:
     return "\n".join(lines)
 
 
-def report(name: str, rows: list[Row], note: str) -> None:
-    """Print the table, write it as JSON and Markdown, and put it into the README between its markers."""
+def report(name: str, rows: list[Row], note: str, page: Path = README) -> None:
+    """Print the table, write it as JSON and Markdown, and put it into the README (or a page) between its markers."""
     text = f"{table(rows)}\n\n{note}"
     print(text)
     RESULTS.mkdir(exist_ok=True)
@@ -125,7 +125,7 @@ def report(name: str, rows: list[Row], note: str) -> None:
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
     (RESULTS / f"{name}.md").write_text(text + "\n")
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-    page = README.read_text()
-    if begin in page and end in page:
-        head, rest = page.split(begin, 1)
-        README.write_text(f"{head}{begin}\n{text}\n{end}{rest.split(end, 1)[1]}")
+    shown = page.read_text()
+    if begin in shown and end in shown:
+        head, rest = shown.split(begin, 1)
+        page.write_text(f"{head}{begin}\n{text}\n{end}{rest.split(end, 1)[1]}")

@@ -1,0 +1,384 @@
+"""The river face: every estimator of the package as a river model, under the same name and with the same parameters.
+
+Rows are dicts. A feature may come at any time and stay away at any time: it is 0 where it is missing, and the model is
+the one that had it, at 0, from the start. The order of the keys changes nothing. ``learn_many`` takes frames (pandas,
+polars, ...) and learns their rows one by one.
+
+``n_passes`` is gone: a stream passes once. ``gamma="scale"`` of `Gaussian` and `Laplace` settles with the first row, at
+1 / its features: right for standardised features, so write ``StandardScaler() | model``. ``cost`` is a `Taxonomy`, or a
+matrix over the labels 0, 1, ...
+
+>>> from river import datasets, evaluate, metrics, preprocessing
+>>> model = preprocessing.StandardScaler() | SILKClassifier(budget=512)
+>>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+Accuracy: 89.75%
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, softmax
+
+import gossamer
+from gossamer import _checks
+from gossamer._features import Columns
+from gossamer._online import Online, OnlineClassifier, OnlineDetector, OnlineRegressor
+from gossamer.expansion import Floats
+from gossamer.kernels import as_kernel
+from gossamer.learner import Learner
+from gossamer.multiclass import Taxonomy
+
+try:
+    from river import base
+    from river.utils import dataframe
+except ModuleNotFoundError as error:
+    raise ImportError("gossamer.river needs river 0.26 or later: pip install 'gossamer[river]'") from error
+
+Row = Mapping[Any, Any]
+Label = Hashable
+
+
+class _Learned:
+    """All that a model has learned: an estimator, the columns of its features, and its labels."""
+
+    learner: Learner  # the estimator's, once it has learned
+
+    def __init__(self, estimator: Any, columns: Columns, labels: list[Label]) -> None:
+        self.estimator, self.columns, self.labels = estimator, columns, labels
+        self.given = bool(labels)
+        self.averaged = bool(estimator.average)
+        self.targets: dict[Label, float] = {}  # what the learner calls the labels
+        self.name: Any = None  # of the targets in the last frame
+
+    def learn_one(self, x: Row, target: Any, w: float) -> bool:
+        """Learn one row, the short way; False if it has a feature that was not learned before."""
+        row = self.columns.row(x)
+        if row is None:
+            return False
+        try:
+            self.learner.learn_one(row, target, w)
+        except ValueError:
+            self.columns.table(x, {}, self.columns.width)  # names the feature, if it was one
+            raise
+        return True
+
+    def score_one(self, x: Row) -> Any:
+        """The score, or one for each class."""
+        row = self.columns.row(x)
+        if row is None:
+            row = self.table(x)[0]
+        try:
+            return self.learner.score(row[None], average=True)[0] if self.averaged else self.learner.score_one(row)
+        except ValueError:
+            self.columns.table(x, {}, self.columns.width)
+            raise
+
+    def table(self, X: Any) -> Floats:
+        """Rows to score. A feature never learned stands in a spare column, where all points are 0."""
+        new = self.columns.new(X if isinstance(X, Mapping) else X.columns)
+        table = self.columns.table(X, new, self.columns.room(new))
+        self.widen(table.shape[1])
+        return table
+
+    def widen(self, width: int) -> None:
+        """Give all points columns of zeros, up to so many: no product and no distance changes."""
+        if width == self.columns.width:
+            return
+        state = self.learner.state()
+        for name in ("points", "dropped_points"):
+            state[name] = np.pad(state[name], ((0, 0), (0, width - self.columns.width)))
+        self.learner.restore(state)
+        self.estimator.n_features_in_ = width
+        self.columns.add({}, width)
+
+
+class _Model(base.Estimator):
+    """What all models of this module share: the parameters of an estimator, and what was learned with them."""
+
+    _estimator: ClassVar[type[Online]]
+    _example: ClassVar[str]
+    _learned: _Learned | None = None
+    kernel: Any
+
+    @property
+    def learner(self) -> Learner | None:
+        """The `Learner` inside: support points, coefficients, number of updates. None before the first row."""
+        return None if self._learned is None else self._learned.learner
+
+    @property
+    def features(self) -> tuple[Any, ...]:
+        """The features learned so far, in the order of the columns of ``learner.points``; spare columns follow."""
+        return () if self._learned is None else tuple(self._learned.columns.places)
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        own: int = super()._raw_memory_usage
+        learner = self.learner
+        if learner is None or learner.backend != "native":
+            return own
+        return own + sum(value.nbytes for value in learner.state().values() if isinstance(value, np.ndarray))
+
+    def _made(self, **changed: Any) -> Any:
+        """The estimator with the same parameters."""
+        names = inspect.signature(type(self)).parameters
+        return self._estimator(**{**{name: getattr(self, name) for name in names}, **changed})
+
+    def _begin(self, table: Floats, columns: Columns) -> _Learned:
+        # settled with one row, so that a first batch is learned like its rows
+        return _Learned(self._made(kernel=as_kernel(self.kernel).resolve(table[:1])), columns, [])
+
+    def _absorb(self, X: Any, y: Any, w: Any) -> _Learned:
+        """Learn a row or a frame, the long way: the first, one with new features or labels, or many."""
+        learned = self._learned
+        columns = Columns(type(self).__name__) if learned is None else learned.columns
+        if not isinstance(X, Mapping) and not hasattr(X, "columns"):
+            raise columns.fault(X)
+        new = columns.new(X if isinstance(X, Mapping) else X.columns)
+        width = columns.room(new)
+        table = columns.table(X, new, width)
+        if learned is None:
+            learned = self._begin(table, columns)
+        else:
+            learned.widen(width)
+        self._feed(learned, table, y, np.full(len(table), w) if np.ndim(w) == 0 else w)
+        columns.add(new, width)
+        learned.learner = learned.estimator.learner_
+        self._learned = learned
+        return learned
+
+    def _feed(self, learned: _Learned, table: Floats, y: Any, weights: Any) -> None:
+        learned.estimator.partial_fit(table, y, sample_weight=weights)
+
+    def _absorb_frame(self, X: Any, y: Any, w: Any) -> None:
+        targets = None if y is None else dataframe.into_series(y)
+        weights = w if np.ndim(w) == 0 else np.asarray(w)
+        learned = self._absorb(dataframe.into_frame(X), None if targets is None else targets.to_list(), weights)
+        learned.name = None if targets is None else targets.name
+
+    def _scores(self, X: Any) -> Floats | None:
+        """The scores of a frame; None before the first row."""
+        learned = self._learned
+        return None if learned is None else learned.learner.score(learned.table(X), average=learned.averaged)
+
+
+class _Classifier(_Model, base.MiniBatchClassifier):
+    _example = """
+    >>> from gossamer import river
+    >>> model = river.{name}()
+    >>> for x, y in [(0.0, "no"), (1.0, "yes"), (0.1, "no"), (0.9, "yes")]:
+    ...     model.learn_one({{"x": x}}, y)
+    >>> model.predict_one({{"x": 0.8}})
+    'yes'
+    """
+
+    @property
+    def _multiclass(self) -> bool:
+        return bool(self._made().__sklearn_tags__().classifier_tags.multi_class)
+
+    def learn_one(self, x: Row, y: Label, w: float = 1.0) -> None:
+        """Learn one row with a label of any hashable type and a weight."""
+        learned = self._learned
+        target = None if learned is None or y.__hash__ is None else learned.targets.get(y)
+        if target is None or learned is None or not learned.learn_one(x, target, w):
+            self._absorb(x, [y], w)
+
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+        """Learn the rows of a frame in order, as ``learn_one`` would."""
+        self._absorb_frame(X, y, w)
+
+    def _begin(self, table: Floats, columns: Columns) -> _Learned:
+        learned, cost = super()._begin(table, columns), getattr(self, "cost", None)
+        if isinstance(cost, Taxonomy):  # inside, labels are numbers in the order of their coming, or of the costs
+            learned.labels = list(cost.labels)
+            learned.estimator.cost = dataclasses.replace(cost, labels=tuple(range(len(cost.labels))))
+        elif cost is not None:
+            if np.ndim(cost) != 2:
+                raise _checks.wrong(self, "cost", "a Taxonomy, a matrix over the labels 0, 1, ... or None", cost)
+            learned.labels = list(range(len(cost)))
+        learned.given = bool(learned.labels)
+        return learned
+
+    def _feed(self, learned: _Learned, table: Floats, y: Any, weights: Any) -> None:
+        numbers = {label: i for i, label in enumerate(learned.labels)}
+        for label in y:
+            if isinstance(label, Hashable) and label is not None and label == label:  # NaN is not itself
+                if learned.given and label not in numbers:
+                    raise _checks.wrong(self, "y", f"one of the classes {learned.labels}", label)
+                numbers.setdefault(label, len(numbers))
+            else:
+                raise _checks.wrong(self, "y", "a hashable label, not None or NaN", label)
+        first = learned.given and not learned.targets
+        codes = np.array([numbers[label] for label in y], dtype=np.int64)
+        learned.estimator.partial_fit(table, codes, range(len(numbers)) if first else None, sample_weight=weights)
+        many = learned.estimator.learner_.loss.target == "label"
+        learned.labels = list(numbers)
+        learned.targets = {label: float(i if many else 2 * i - 1) for label, i in numbers.items()}
+
+    def predict_one(self, x: Row, **kwargs: Any) -> Any:
+        """The label; None before the first was learned."""
+        learned = self._learned
+        if learned is None:
+            return None
+        score, labels = learned.score_one(x), learned.labels
+        if isinstance(score, float):
+            return labels[1] if score >= 0 and len(labels) > 1 else labels[0]
+        return labels[int(np.argmax(score))]
+
+    def predict_many(self, X: Any) -> Any:
+        """The labels of the rows of a frame."""
+        frame = dataframe.into_frame(X)
+        scores, learned = self._scores(frame), self._learned
+        if learned is None or scores is None:
+            return dataframe.to_native_series([None] * len(frame), name=None, like=frame)
+        codes = _winners(scores.reshape(len(frame), -1), len(learned.labels)).tolist()
+        return dataframe.to_native_series([learned.labels[i] for i in codes], name=learned.name, like=frame)
+
+    def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
+        """The probability of each label for the logistic loss; for others a vote, 1 for the predicted label."""
+        learned = self._learned
+        if learned is None:
+            return self._both({}, 0.5)
+        shares = _shares(learned, np.atleast_1d(learned.score_one(x))[None])
+        return self._both(dict(zip(learned.labels, shares[0].tolist(), strict=True)), 0.0)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """``predict_proba_one`` for the rows of a frame: a column for each label."""
+        frame = dataframe.into_frame(X)
+        scores, learned = self._scores(frame), self._learned
+        if learned is None or scores is None:
+            shares = self._both({}, np.full(len(frame), 0.5))
+        else:
+            columns = _shares(learned, scores.reshape(len(frame), -1)).T
+            shares = self._both(dict(zip(learned.labels, columns, strict=True)), np.zeros(len(frame)))
+        return dataframe.to_native_frame(shares, like=frame) if shares else frame.select([]).to_native()
+
+    def _both(self, shares: dict[Any, Any], rest: Any) -> dict[Any, Any]:
+        """river asks a model for two classes for True and False, also when it has not seen both."""
+        if len(shares) < 2 and all(isinstance(label, (bool, np.bool_)) for label in shares) and not self._multiclass:
+            return {False: rest, True: rest, **shares}
+        return shares
+
+
+def _winners(scores: Floats, labels: int) -> Any:
+    """The number of the predicted label, for scores in columns: one for two labels, or one for each."""
+    return scores.argmax(axis=1) if scores.shape[1] > 1 else np.minimum(scores[:, 0] >= 0, labels - 1)
+
+
+def _shares(learned: _Learned, scores: Floats) -> Floats:
+    """Probabilities, or votes, from scores in columns."""
+    labels = len(learned.labels)
+    if labels == 1 or not hasattr(learned.estimator, "predict_proba"):
+        return np.asarray(np.eye(labels)[_winners(scores, labels)])
+    return np.asarray(softmax(scores, axis=1) if scores.shape[1] > 1 else np.hstack([expit(-scores), expit(scores)]))
+
+
+class _Regressor(_Model, base.MiniBatchRegressor):
+    _example = """
+    >>> from gossamer import river
+    >>> model = river.{name}()
+    >>> for _ in range(100):
+    ...     model.learn_one({{"x": 0.0}}, 2.0)
+    >>> round(model.predict_one({{"x": 0.0}}))
+    2
+    """
+
+    def learn_one(self, x: Row, y: float, w: float = 1.0) -> None:
+        """Learn one row with its target and a weight."""
+        if self._learned is None or not self._learned.learn_one(x, y, w):
+            self._absorb(x, [y], w)
+
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+        """Learn the rows of a frame in order, as ``learn_one`` would."""
+        self._absorb_frame(X, y, w)
+
+    def predict_one(self, x: Row) -> float:
+        """The prediction; 0 before the first row."""
+        return 0.0 if self._learned is None else float(self._learned.score_one(x))
+
+    def predict_many(self, X: Any) -> Any:
+        """The predictions for the rows of a frame."""
+        frame = dataframe.into_frame(X)
+        scores, learned = self._scores(frame), self._learned
+        if learned is None or scores is None:
+            return dataframe.to_native_series(np.zeros(len(frame)), name=None, like=frame)
+        return dataframe.to_native_series(scores, name=learned.name, like=frame)
+
+
+class _Detector(_Model, base.AnomalyDetector):
+    _example = """
+    >>> from gossamer import river
+    >>> model = river.{name}()
+    >>> for _ in range(100):
+    ...     model.learn_one({{"x": 0.0}})
+    >>> model.score_one({{"x": 3.0}}) > model.score_one({{"x": 0.0}})
+    True
+    """
+
+    def learn_one(self, x: Row, w: float = 1.0) -> None:
+        """Learn one row with a weight."""
+        if self._learned is None or not self._learned.learn_one(x, None, w):
+            self._absorb(x, None, w)
+
+    def learn_many(self, X: Any, w: Any = 1.0) -> None:
+        """Learn the rows of a frame in order, as ``learn_one`` would."""
+        self._absorb_frame(X, None, w)
+
+    def score_one(self, x: Row) -> float:
+        """rho - f(x): the higher, the less usual; positive for an alarm. 0 before the first row."""
+        learned = self._learned
+        return 0.0 if learned is None else float(learned.learner.level - learned.score_one(x))
+
+    def score_many(self, X: Any) -> Any:
+        """``score_one`` for the rows of a frame."""
+        frame = dataframe.into_frame(X)
+        scores, learned = self._scores(frame), self._learned
+        values = np.zeros(len(frame)) if learned is None or scores is None else learned.learner.level - scores
+        return dataframe.to_native_series(values, name=None, like=frame)
+
+
+def _constructor(signature: inspect.Signature) -> Callable[..., None]:
+    """An ``__init__`` that takes and stores the parameters, and does nothing else."""
+
+    def __init__(self: Any, *args: Any, **parameters: Any) -> None:  # noqa: N807
+        given = signature.bind(self, *args, **parameters)
+        given.apply_defaults()
+        self.__dict__.update({name: value for name, value in given.arguments.items() if name != "self"})
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+def _face(estimator: type[Online], kind: type[_Model]) -> type[_Model]:
+    """The river class of an estimator."""
+    signature = inspect.signature(estimator.__init__)
+    kept = [parameter for name, parameter in signature.parameters.items() if name != "n_passes"]
+    name, text = estimator.__name__, str(estimator.__doc__).split(">>>")[0].rstrip()
+    text = re.sub(r"\n *n_passes :.*|, n_passes\b", "", text)
+    body = {
+        "__init__": _constructor(signature.replace(parameters=kept)),
+        "__doc__": f"{text}\n{kind._example.format(name=name)}",
+        "__module__": __name__,
+        "_estimator": estimator,
+    }
+    return type(name, (kind,), body)
+
+
+_KINDS = {OnlineClassifier: _Classifier, OnlineRegressor: _Regressor, OnlineDetector: _Detector}
+_FACES = {
+    name: _face(part, kind)
+    for name, part in vars(gossamer).items()
+    for base_class, kind in _KINDS.items()
+    if isinstance(part, type) and issubclass(part, base_class)
+}
+globals().update(_FACES)
+__all__ = sorted(_FACES)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

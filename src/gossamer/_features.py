@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from operator import itemgetter
@@ -12,8 +11,14 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer.expansion import Floats
+from gossamer.learner import Learner
 
 Name = Hashable
+Label = Hashable
+Row = Mapping[Any, Any]
+#: What struct raises for something that is no number, and for an int beyond all floats.
+NOT_A_NUMBER = (struct.error, OverflowError)
+NUMBERS = "a dict of numbers (strings are one-hot encoded before)"
 
 
 class Columns:
@@ -54,18 +59,25 @@ class Columns:
         self.width, self._whole = width, None
 
     def row(self, x: Any) -> Floats | None:
-        """The numbers of one row; None if it has a feature without a column."""
+        """The numbers of one row, not yet known to be finite; None if it has a feature without a column."""
+        places = self.places
         try:
-            if len(x) == len(self.places):
+            if len(x) == len(places):
                 get, pack = self._whole or self._prepare()
                 return np.frombuffer(pack(*get(x)))
         except KeyError:
             pass
-        except (struct.error, OverflowError, TypeError):
+        except (*NOT_A_NUMBER, TypeError):
             raise self.fault(x) from None
-        if not isinstance(x, Mapping):
-            raise self.fault(x)
-        return self.table(x, {}, self.width)[0] if x.keys() <= self.places.keys() else None
+        try:
+            used = [places[name] for name in x]
+            row = np.zeros(self.width)
+            row[used] = np.frombuffer(struct.pack(f"{len(used)}d", *x.values()))
+        except KeyError:
+            return None
+        except (*NOT_A_NUMBER, TypeError, AttributeError):
+            raise self.fault(x) from None
+        return row
 
     def _prepare(self) -> tuple[Callable[[Any], tuple[Any, ...]], Callable[..., bytes]]:
         """How to read a row that has all features: a good deal faster than looking for each."""
@@ -77,44 +89,99 @@ class Columns:
     def table(self, X: Any, new: Mapping[Name, int], width: int) -> Floats:
         """The numbers of one row or of a frame (as narwhals wraps it), new features in their columns; all finite."""
         if isinstance(X, Mapping):
-            values = self._numbers(X.values(), lambda: self.fault(X))[None]
-            names: list[Name] = list(X)
+            names = list(X)
+            try:
+                values = np.frombuffer(struct.pack(f"{len(names)}d", *X.values()))[None]
+            except NOT_A_NUMBER:
+                raise self.fault(X) from None
         else:
-            names = list(X.columns)
-            values = np.empty((len(X), len(names)))
+            names, values = list(X.columns), np.empty(X.shape)
             for i, name in enumerate(names):
-                values[:, i] = self._column(name, X[name])
+                values[:, i] = X[name].to_numpy() if X[name].dtype.is_numeric() else self._numbers(name, list(X[name]))
         if not np.isfinite(values).all():
-            row, i = np.argwhere(~np.isfinite(values))[0]
-            where = f" in row {row}" if len(values) > 1 else ""
-            raise _checks.wrong(self.owner, "x", "finite", f"{values[row, i]} for the feature {names[i]!r}{where}")
+            row, i = np.argwhere(~np.isfinite(values))[0].tolist()
+            raise self._wrong(names[i], float(values[row, i]), "finite", row, len(values))
         table = np.zeros((len(values), width))
         table[:, [new[name] if name in new else self.places[name] for name in names]] = values
         return table
 
-    def _column(self, name: Name, series: Any) -> Any:
-        if series.dtype.is_numeric():
-            return series.to_numpy()
-        values = series.to_list()
-        return self._numbers(values, lambda: self.fault({(name, row): value for row, value in enumerate(values)}))
-
-    def _numbers(self, values: Iterable[Any], fault: Callable[[], ValueError]) -> Floats:
-        packed = list(values)
+    def _numbers(self, name: Name, values: list[Any]) -> Floats:
         try:
-            return np.frombuffer(struct.pack(f"{len(packed)}d", *packed))
-        except (struct.error, OverflowError, TypeError):
-            raise fault() from None
+            return np.frombuffer(struct.pack(f"{len(values)}d", *values))
+        except NOT_A_NUMBER:
+            row = next(row for row, value in enumerate(values) if not _is_number(value))
+            raise self._wrong(name, values[row], NUMBERS, row, len(values)) from None
 
     def fault(self, x: Any) -> ValueError:
-        """What is wrong with a row, whose features are names or, for a column, names with their rows."""
+        """What is wrong with a row that is not one of numbers."""
         if not isinstance(x, Mapping):
             return _checks.wrong(self.owner, "x", "a dict of features", x)
-        for name, value in x.items():
-            try:
-                number = struct.unpack("d", struct.pack("d", value))[0]
-            except (struct.error, OverflowError, TypeError):
-                rule = "a dict of numbers (strings are one-hot encoded before)"
-                return _checks.wrong(self.owner, "x", rule, f"{value!r} for the feature {name!r}")
-            if not math.isfinite(number):
-                return _checks.wrong(self.owner, "x", "finite", f"{value} for the feature {name!r}")
-        return _checks.wrong(self.owner, "x", "a dict of numbers", x)
+        name, value = next((name, value) for name, value in x.items() if not _is_number(value))
+        return self._wrong(name, value, NUMBERS, 0, 1)
+
+    def _wrong(self, name: Name, value: Any, rule: str, row: int, rows: int) -> ValueError:
+        shown = value if isinstance(value, float) else repr(value)
+        where = f" in row {row}" if rows > 1 else ""
+        return _checks.wrong(self.owner, "x", rule, f"{shown} for the feature {name!r}{where}")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        struct.pack("d", value)
+    except NOT_A_NUMBER:
+        return False
+    return True
+
+
+class Learned:
+    """All that a model has learned: an estimator, the columns of its features, and its labels."""
+
+    learner: Learner  # the estimator's, once it has learned
+
+    def __init__(self, estimator: Any, columns: Columns, labels: list[Label]) -> None:
+        self.estimator, self.columns, self.labels = estimator, columns, labels
+        self.given = bool(labels)
+        self.averaged = bool(estimator.average)
+        self.targets: dict[Label, float] = {}  # what the learner calls the labels
+        self.name: Any = None  # of the targets in the last frame
+
+    def learn_one(self, x: Row, target: Any, w: float) -> bool:
+        """Learn one row, the short way; False if it has a feature that was not learned before."""
+        row = self.columns.row(x)
+        if row is None:
+            return False
+        try:
+            self.learner.learn_one(row, target, w)
+        except ValueError:
+            self.columns.table(x, {}, self.columns.width)  # names the feature, if it was one
+            raise
+        return True
+
+    def score_one(self, x: Row) -> Any:
+        """The score, or one for each class."""
+        row = self.columns.row(x)
+        if row is None:
+            row = self.table(x)[0]
+        try:
+            return self.learner.score(row[None], average=True)[0] if self.averaged else self.learner.score_one(row)
+        except ValueError:
+            self.columns.table(x, {}, self.columns.width)
+            raise
+
+    def table(self, X: Any) -> Floats:
+        """Rows to score. A feature never learned stands in a spare column, where all points are 0."""
+        new = self.columns.new(X if isinstance(X, Mapping) else X.columns)
+        table = self.columns.table(X, new, self.columns.room(new))
+        self.widen(table.shape[1])
+        return table
+
+    def widen(self, width: int) -> None:
+        """Give all points columns of zeros, up to so many: no product and no distance changes."""
+        if width == self.columns.width:
+            return
+        state = self.learner.state()
+        for name in ("points", "dropped_points"):
+            state[name] = np.pad(state[name], ((0, 0), (0, width - self.columns.width)))
+        self.learner.restore(state)
+        self.estimator.n_features_in_ = width
+        self.columns.add({}, width)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from scipy.special import expit, softmax
 
 import gossamer
 from gossamer import _checks
-from gossamer._features import Columns
+from gossamer._features import Columns, Label, Learned, Row
 from gossamer._online import Online, OnlineClassifier, OnlineDetector, OnlineRegressor
 from gossamer.expansion import Floats
 from gossamer.kernels import as_kernel
@@ -37,73 +37,17 @@ from gossamer.multiclass import Taxonomy
 try:
     from river import base
     from river.utils import dataframe
-except ModuleNotFoundError as error:
+except ImportError as error:
     raise ImportError("gossamer.river needs river 0.26 or later: pip install 'gossamer[river]'") from error
-
-Row = Mapping[Any, Any]
-Label = Hashable
-
-
-class _Learned:
-    """All that a model has learned: an estimator, the columns of its features, and its labels."""
-
-    learner: Learner  # the estimator's, once it has learned
-
-    def __init__(self, estimator: Any, columns: Columns, labels: list[Label]) -> None:
-        self.estimator, self.columns, self.labels = estimator, columns, labels
-        self.given = bool(labels)
-        self.averaged = bool(estimator.average)
-        self.targets: dict[Label, float] = {}  # what the learner calls the labels
-        self.name: Any = None  # of the targets in the last frame
-
-    def learn_one(self, x: Row, target: Any, w: float) -> bool:
-        """Learn one row, the short way; False if it has a feature that was not learned before."""
-        row = self.columns.row(x)
-        if row is None:
-            return False
-        try:
-            self.learner.learn_one(row, target, w)
-        except ValueError:
-            self.columns.table(x, {}, self.columns.width)  # names the feature, if it was one
-            raise
-        return True
-
-    def score_one(self, x: Row) -> Any:
-        """The score, or one for each class."""
-        row = self.columns.row(x)
-        if row is None:
-            row = self.table(x)[0]
-        try:
-            return self.learner.score(row[None], average=True)[0] if self.averaged else self.learner.score_one(row)
-        except ValueError:
-            self.columns.table(x, {}, self.columns.width)
-            raise
-
-    def table(self, X: Any) -> Floats:
-        """Rows to score. A feature never learned stands in a spare column, where all points are 0."""
-        new = self.columns.new(X if isinstance(X, Mapping) else X.columns)
-        table = self.columns.table(X, new, self.columns.room(new))
-        self.widen(table.shape[1])
-        return table
-
-    def widen(self, width: int) -> None:
-        """Give all points columns of zeros, up to so many: no product and no distance changes."""
-        if width == self.columns.width:
-            return
-        state = self.learner.state()
-        for name in ("points", "dropped_points"):
-            state[name] = np.pad(state[name], ((0, 0), (0, width - self.columns.width)))
-        self.learner.restore(state)
-        self.estimator.n_features_in_ = width
-        self.columns.add({}, width)
 
 
 class _Model(base.Estimator):
     """What all models of this module share: the parameters of an estimator, and what was learned with them."""
 
     _estimator: ClassVar[type[Online]]
+    _parameters: ClassVar[tuple[str, ...]]
     _example: ClassVar[str]
-    _learned: _Learned | None = None
+    _learned: Learned | None = None
     kernel: Any
 
     @property
@@ -126,18 +70,17 @@ class _Model(base.Estimator):
 
     def _made(self, **changed: Any) -> Any:
         """The estimator with the same parameters."""
-        names = inspect.signature(type(self)).parameters
-        return self._estimator(**{**{name: getattr(self, name) for name in names}, **changed})
+        return self._estimator(**{**{name: getattr(self, name) for name in self._parameters}, **changed})
 
-    def _begin(self, table: Floats, columns: Columns) -> _Learned:
+    def _begin(self, table: Floats, columns: Columns) -> Learned:
         # settled with one row, so that a first batch is learned like its rows
-        return _Learned(self._made(kernel=as_kernel(self.kernel).resolve(table[:1])), columns, [])
+        return Learned(self._made(kernel=as_kernel(self.kernel).resolve(table[:1])), columns, [])
 
-    def _absorb(self, X: Any, y: Any, w: Any) -> _Learned:
+    def _absorb(self, X: Any, y: Any, w: Any) -> Learned:
         """Learn a row or a frame, the long way: the first, one with new features or labels, or many."""
         learned = self._learned
         columns = Columns(type(self).__name__) if learned is None else learned.columns
-        if not isinstance(X, Mapping) and not hasattr(X, "columns"):
+        if not isinstance(X, Mapping) and not hasattr(X, "to_native"):  # neither a row nor a frame as river wraps it
             raise columns.fault(X)
         new = columns.new(X if isinstance(X, Mapping) else X.columns)
         width = columns.room(new)
@@ -146,20 +89,29 @@ class _Model(base.Estimator):
             learned = self._begin(table, columns)
         else:
             learned.widen(width)
-        self._feed(learned, table, y, np.full(len(table), w) if np.ndim(w) == 0 else w)
+        self._feed(learned, table, y, np.full(len(table), w) if np.ndim(w) == 0 else np.asarray(w))
         columns.add(new, width)
         learned.learner = learned.estimator.learner_
         self._learned = learned
         return learned
 
-    def _feed(self, learned: _Learned, table: Floats, y: Any, weights: Any) -> None:
+    def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any) -> None:
         learned.estimator.partial_fit(table, y, sample_weight=weights)
 
     def _absorb_frame(self, X: Any, y: Any, w: Any) -> None:
-        targets = None if y is None else dataframe.into_series(y)
-        weights = w if np.ndim(w) == 0 else np.asarray(w)
-        learned = self._absorb(dataframe.into_frame(X), None if targets is None else targets.to_list(), weights)
+        frame = self._frame(X)
+        try:
+            targets = None if y is None else dataframe.into_series(y)
+        except TypeError:
+            raise _checks.wrong(self, "y", "a series", type(y)) from None
+        learned = self._absorb(frame, None if targets is None else targets.to_list(), w)
         learned.name = None if targets is None else targets.name
+
+    def _frame(self, X: Any) -> Any:
+        try:
+            return dataframe.into_frame(X)
+        except TypeError:
+            raise _checks.wrong(self, "X", "a frame of pandas, polars, ...", type(X)) from None
 
     def _scores(self, X: Any) -> Floats | None:
         """The scores of a frame; None before the first row."""
@@ -184,7 +136,10 @@ class _Classifier(_Model, base.MiniBatchClassifier):
     def learn_one(self, x: Row, y: Label, w: float = 1.0) -> None:
         """Learn one row with a label of any hashable type and a weight."""
         learned = self._learned
-        target = None if learned is None or y.__hash__ is None else learned.targets.get(y)
+        try:
+            target = None if learned is None else learned.targets.get(y)
+        except TypeError:  # not hashable
+            target = None
         if target is None or learned is None or not learned.learn_one(x, target, w):
             self._absorb(x, [y], w)
 
@@ -192,7 +147,7 @@ class _Classifier(_Model, base.MiniBatchClassifier):
         """Learn the rows of a frame in order, as ``learn_one`` would."""
         self._absorb_frame(X, y, w)
 
-    def _begin(self, table: Floats, columns: Columns) -> _Learned:
+    def _begin(self, table: Floats, columns: Columns) -> Learned:
         learned, cost = super()._begin(table, columns), getattr(self, "cost", None)
         if isinstance(cost, Taxonomy):  # inside, labels are numbers in the order of their coming, or of the costs
             learned.labels = list(cost.labels)
@@ -204,18 +159,18 @@ class _Classifier(_Model, base.MiniBatchClassifier):
         learned.given = bool(learned.labels)
         return learned
 
-    def _feed(self, learned: _Learned, table: Floats, y: Any, weights: Any) -> None:
+    def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any) -> None:
         numbers = {label: i for i, label in enumerate(learned.labels)}
         for label in y:
-            if isinstance(label, Hashable) and label is not None and label == label:  # NaN is not itself
-                if learned.given and label not in numbers:
-                    raise _checks.wrong(self, "y", f"one of the classes {learned.labels}", label)
-                numbers.setdefault(label, len(numbers))
-            else:
+            if not _is_label(label):
                 raise _checks.wrong(self, "y", "a hashable label, not None or NaN", label)
+            if learned.given and label not in numbers:
+                raise _checks.wrong(self, "y", f"one of the classes {learned.labels}", label)
+            numbers.setdefault(label, len(numbers))
         first = learned.given and not learned.targets
         codes = np.array([numbers[label] for label in y], dtype=np.int64)
-        learned.estimator.partial_fit(table, codes, range(len(numbers)) if first else None, sample_weight=weights)
+        classes = np.arange(len(numbers)) if first else None
+        learned.estimator.partial_fit(table, codes, classes=classes, sample_weight=weights)
         many = learned.estimator.learner_.loss.target == "label"
         learned.labels = list(numbers)
         learned.targets = {label: float(i if many else 2 * i - 1) for label, i in numbers.items()}
@@ -232,7 +187,7 @@ class _Classifier(_Model, base.MiniBatchClassifier):
 
     def predict_many(self, X: Any) -> Any:
         """The labels of the rows of a frame."""
-        frame = dataframe.into_frame(X)
+        frame = self._frame(X)
         scores, learned = self._scores(frame), self._learned
         if learned is None or scores is None:
             return dataframe.to_native_series([None] * len(frame), name=None, like=frame)
@@ -249,7 +204,7 @@ class _Classifier(_Model, base.MiniBatchClassifier):
 
     def predict_proba_many(self, X: Any) -> Any:
         """``predict_proba_one`` for the rows of a frame: a column for each label."""
-        frame = dataframe.into_frame(X)
+        frame = self._frame(X)
         scores, learned = self._scores(frame), self._learned
         if learned is None or scores is None:
             shares = self._both({}, np.full(len(frame), 0.5))
@@ -265,12 +220,20 @@ class _Classifier(_Model, base.MiniBatchClassifier):
         return shares
 
 
+def _is_label(value: Any) -> bool:
+    try:
+        hash(value)
+        return value is not None and bool(value == value)  # NaN is not itself
+    except TypeError:
+        return False
+
+
 def _winners(scores: Floats, labels: int) -> Any:
     """The number of the predicted label, for scores in columns: one for two labels, or one for each."""
     return scores.argmax(axis=1) if scores.shape[1] > 1 else np.minimum(scores[:, 0] >= 0, labels - 1)
 
 
-def _shares(learned: _Learned, scores: Floats) -> Floats:
+def _shares(learned: Learned, scores: Floats) -> Floats:
     """Probabilities, or votes, from scores in columns."""
     labels = len(learned.labels)
     if labels == 1 or not hasattr(learned.estimator, "predict_proba"):
@@ -303,7 +266,7 @@ class _Regressor(_Model, base.MiniBatchRegressor):
 
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a frame."""
-        frame = dataframe.into_frame(X)
+        frame = self._frame(X)
         scores, learned = self._scores(frame), self._learned
         if learned is None or scores is None:
             return dataframe.to_native_series(np.zeros(len(frame)), name=None, like=frame)
@@ -336,7 +299,7 @@ class _Detector(_Model, base.AnomalyDetector):
 
     def score_many(self, X: Any) -> Any:
         """``score_one`` for the rows of a frame."""
-        frame = dataframe.into_frame(X)
+        frame = self._frame(X)
         scores, learned = self._scores(frame), self._learned
         values = np.zeros(len(frame)) if learned is None or scores is None else learned.learner.level - scores
         return dataframe.to_native_series(values, name=None, like=frame)
@@ -358,23 +321,26 @@ def _face(estimator: type[Online], kind: type[_Model]) -> type[_Model]:
     """The river class of an estimator."""
     signature = inspect.signature(estimator.__init__)
     kept = [parameter for name, parameter in signature.parameters.items() if name != "n_passes"]
+    signature = signature.replace(parameters=kept)
     name, text = estimator.__name__, str(estimator.__doc__).split(">>>")[0].rstrip()
     text = re.sub(r"\n *n_passes :.*|, n_passes\b", "", text)
     body = {
-        "__init__": _constructor(signature.replace(parameters=kept)),
+        "__init__": _constructor(signature),
         "__doc__": f"{text}\n{kind._example.format(name=name)}",
         "__module__": __name__,
         "_estimator": estimator,
+        "_parameters": tuple(signature.parameters)[1:],
     }
     return type(name, (kind,), body)
 
 
 _KINDS = {OnlineClassifier: _Classifier, OnlineRegressor: _Regressor, OnlineDetector: _Detector}
+_PARTS = {name: getattr(gossamer, name) for name in gossamer.__all__}
 _FACES = {
     name: _face(part, kind)
-    for name, part in vars(gossamer).items()
-    for base_class, kind in _KINDS.items()
-    if isinstance(part, type) and issubclass(part, base_class)
+    for name, part in _PARTS.items()
+    for estimator, kind in _KINDS.items()
+    if isinstance(part, type) and issubclass(part, estimator)
 }
 globals().update(_FACES)
 __all__ = sorted(_FACES)

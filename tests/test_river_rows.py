@@ -83,6 +83,18 @@ def test_kinds_of_values_and_names():
     assert set(model.features) == {1, "b", ("x", 1), None}
 
 
+def test_kernels_that_count_columns():
+    """A kernel that columns of zeros would change does not take new features: the model could not stay the same."""
+    model = faces.SILKRegressor(lambda A, B: 1.0 + A @ B.T / A.shape[1])
+    model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
+    before = learned(model)
+    for call in (lambda x: model.learn_one(x, 1.0), model.predict_one):
+        with pytest.raises(ValueError, match="The 'kernel' parameter of SILKRegressor must be the same with"):
+            call({"c": 1.0})
+        np.testing.assert_equal(learned(model), before)
+    model.learn_one({"b": 1.0}, 1.0)
+
+
 def test_many_features():
     """Columns double: a feature more costs little, and the points stay as they are."""
     model = faces.NORMAClassifier(Linear(), budget=8)

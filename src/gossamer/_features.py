@@ -177,11 +177,17 @@ class Learned:
 
     def widen(self, width: int) -> None:
         """Give all points columns of zeros, up to so many: no product and no distance changes."""
+        more = ((0, 0), (0, width - self.columns.width))
         if width == self.columns.width:
             return
-        state = self.learner.state()
+        state, kernel = self.learner.state(), self.learner.kernel
+        some = np.vstack([state["points"][:4], np.ones((1, self.columns.width))])
+        narrow, wide = kernel(some, some), kernel(np.pad(some, more), np.pad(some, more))
+        if not np.abs(wide - narrow).max() <= 1e-9 * np.abs(narrow).max():
+            rule = "the same with columns of zeros, where features come later"
+            raise _checks.wrong(self.columns.owner, "kernel", rule, kernel)
         for name in ("points", "dropped_points"):
-            state[name] = np.pad(state[name], ((0, 0), (0, width - self.columns.width)))
+            state[name] = np.pad(state[name], more)
         self.learner.restore(state)
         self.estimator.n_features_in_ = width
         self.columns.add({}, width)

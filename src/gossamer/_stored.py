@@ -8,8 +8,7 @@ from gossamer import _checks
 
 if TYPE_CHECKING:
     from os import PathLike
-
-    from typing_extensions import Self
+    from typing import Self
 
 
 class Stored:

@@ -9,7 +9,9 @@ public:
     static constexpr int worthwhile = 1024;  // slots from which it beats a scan
 
     void touch(int slot) {
-        if (!stale_) touched_.push_back(slot);
+        if (stale_) return;
+        touched_.push_back(slot);
+        if (static_cast<int>(touched_.size()) > leaves_) touch_all();  // nobody asks any more
     }
     void touch_all() {
         stale_ = true;
@@ -23,13 +25,13 @@ public:
             while (leaves_ < size) leaves_ *= 2;
             winners_.assign(2 * static_cast<std::size_t>(leaves_), none);
             for (int i = 0; i < size; ++i) winners_[leaves_ + i] = i;
-            for (int i = leaves_ - 1; i > 0; --i) play(i, before);
+            for (int i = leaves_ - 1; i > 0; --i) play(i, size, before);
             stale_ = false;
         } else {
             for (int slot : touched_) {
                 if (slot >= leaves_) continue;
                 winners_[leaves_ + slot] = slot < size ? slot : none;
-                for (int i = (leaves_ + slot) / 2; i > 0; i /= 2) play(i, before);
+                for (int i = (leaves_ + slot) / 2; i > 0; i /= 2) play(i, size, before);
             }
         }
         touched_.clear();
@@ -39,9 +41,11 @@ public:
 private:
     static constexpr int none = -1;
 
-    template <class Before> void play(int i, Before& before) {
+    // a winner from before that is no slot any more has lost: its own turn is still to come
+    template <class Before> void play(int i, int size, Before& before) {
         const int a = winners_[2 * i], b = winners_[2 * i + 1];
-        winners_[i] = b == none || (a != none && before(a, b)) ? a : b;
+        const bool no_a = a == none || a >= size, no_b = b == none || b >= size;
+        winners_[i] = no_a ? (no_b ? none : b) : no_b || before(a, b) ? a : b;
     }
 
     bool stale_ = true;  // nobody has asked since all changed: touches need not be remembered

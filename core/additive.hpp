@@ -1,6 +1,7 @@
 // A learner with an additive kernel whose expansion stands in trees, one per coordinate: a row is scored and learned in
 // O(log m) for each. The twin of Learner for THE LOOP, without kernel values.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
@@ -65,7 +66,7 @@ public:
             if (!c.inside(key)) return false;
             kappa += c.kernel(key, key);
         }
-        return std::isfinite(kappa);
+        return std::isfinite(static_cast<T>(kappa));  // as NumPy has it
     }
 
     // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
@@ -93,15 +94,15 @@ public:
         }
     }
 
-    // [row * outputs + output]
-    void score(const T* x, std::int64_t n, double* scores) const {
+    // [row * columns + output]: of the first outputs, as another thread may learn of more meanwhile
+    void score(const T* x, std::int64_t n, double* scores, int columns) const {
         std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
-        score_by(trees_, e.scale, e.offset, x, n, scores);
+        score_by(trees_, e.scale, e.offset, x, n, scores, columns);
     }
 
     // the mean of all hypotheses so far
-    void score_mean(const T* x, std::int64_t n, double* scores) const {
+    void score_mean(const T* x, std::int64_t n, double* scores, int columns) const {
         std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
         std::vector<T> all = points_.rows();
@@ -121,19 +122,19 @@ public:
             trees.back().build(keys, coefs, outputs());
         }
         const double rounds = static_cast<double>(std::max<std::int64_t>(loop_.steps, 1));
-        score_by(trees, 1 / rounds, e.offset_sum / rounds, x, n, scores);
+        score_by(trees, 1 / rounds, e.offset_sum / rounds, x, n, scores, columns);
     }
 
-    // what each coordinate adds to each score: [(row * effects + coordinate) * outputs + output]
-    void score_effects(const T* x, std::int64_t n, double* scores) const {
+    // what each coordinate adds to each score: [(row * effects + coordinate) * columns + output]
+    void score_effects(const T* x, std::int64_t n, double* scores, int columns) const {
         std::shared_lock lock(mutex_);
         std::vector<double> sums(rows()), room(scratch());
         for (std::int64_t i = 0; i < n; ++i)
             for (int k = 0; k < effects(); ++k) {
                 std::fill(sums.begin(), sums.end(), 0.0);
                 trees_[k].add(coordinates_[k].key(x + i * d_), room.data(), sums.data());
-                double* out = scores + (i * effects() + k) * outputs();
-                for (int c = 0; c < outputs(); ++c) out[c] = loop_.expansion.scale * sums[c];
+                double* out = scores + (i * effects() + k) * columns;
+                for (int c = 0; c < std::min(columns, outputs()); ++c) out[c] = loop_.expansion.scale * sums[c];
                 join_labels(out);
             }
     }
@@ -149,13 +150,19 @@ public:
         return all;
     }
 
-    // The points of a saved state, whose numbers are in loop() already.
-    void restore_points(const std::vector<T>& points, std::vector<T> dropped, const std::vector<std::int64_t>& shape) {
+    // The points of a saved state, whose numbers are in loop() already. Without a shape, from another kind of learner, the
+    // trees are as full as can be.
+    void restore_points(const std::vector<T>& points, std::vector<T> dropped, const std::vector<std::int64_t>* shapes) {
         const Expansion& e = loop_.expansion;
         const int m = e.size();
-        for (int i = 0; i < m; ++i)
-            if (!accepts(points.data() + static_cast<std::size_t>(i) * d_))
-                throw std::invalid_argument("The 'points' parameter of the core must be inside the kernel's domain.");
+        for (const std::vector<T>* rows : {&points, static_cast<const std::vector<T>*>(&dropped)})
+            for (std::size_t i = 0; i + d_ <= rows->size(); i += d_)
+                if (!accepts(rows->data() + i))
+                    throw std::invalid_argument("The 'points' parameter of the core must be inside the kernel's domain.");
+        std::vector<std::int64_t> births = e.births;  // they tell equal keys apart
+        std::sort(births.begin(), births.end());
+        if (std::adjacent_find(births.begin(), births.end()) != births.end() || (m > 0 && births.back() > loop_.steps))
+            throw std::invalid_argument("The 'births' parameter of the core must be different rounds of the past.");
         std::vector<double> coefs(static_cast<std::size_t>(m) * rows());
         for (int i = 0; i < m; ++i)
             for (int r = 0; r < rows(); ++r) coefs[static_cast<std::size_t>(i) * rows() + r] = coef(r, i);
@@ -164,6 +171,11 @@ public:
         for (int k = 0; k < effects(); ++k) {
             for (int i = 0; i < m; ++i)
                 keys[i] = {coordinates_[k].key(points.data() + static_cast<std::size_t>(i) * d_), e.births[i]};
+            if (shapes == nullptr) {
+                trees_[k].build(keys, coefs, rows());
+                continue;
+            }
+            const std::vector<std::int64_t>& shape = *shapes;
             const std::int64_t length = at < shape.size() ? shape[at++] : -1;
             if (length < 0 || length > static_cast<std::int64_t>(shape.size() - at))
                 throw std::invalid_argument("The 'state' parameter of the core must have the shape of every tree.");
@@ -172,6 +184,8 @@ public:
             if (!trees_[k].build(keys, coefs, rows(), &one))
                 throw std::invalid_argument("The 'state' parameter of the core must have trees that fit its points.");
         }
+        if (shapes != nullptr && at != shapes->size())
+            throw std::invalid_argument("The 'state' parameter of the core must have the shape of every tree.");
         points_.assign(points);
         births_ = e.births;
         dropped_ = std::move(dropped);
@@ -258,15 +272,15 @@ private:
     }
 
     void score_by(const std::vector<Tree>& trees, double scale, double offset, const T* x, std::int64_t n,
-                  double* scores) const {
+                  double* scores, int columns) const {
         std::vector<double> sums(rows()), room(scratch()), keys;
         for (std::int64_t i = 0; i < n; ++i) {
             std::fill(sums.begin(), sums.end(), 0.0);
             read_keys(x + i * d_, keys);
             fetch(trees, keys.data());
             for (int k = 0; k < effects(); ++k) trees[k].add(keys[k], room.data(), sums.data());
-            double* out = scores + i * outputs();
-            for (int c = 0; c < outputs(); ++c) out[c] = scale * sums[c] + offset;
+            double* out = scores + i * columns;
+            for (int c = 0; c < std::min(columns, outputs()); ++c) out[c] = scale * sums[c] + offset;
             join_labels(out);
         }
     }

@@ -107,8 +107,11 @@ void restore(Loop& loop, const State& state) {
     const Values kappas = values<double>(state["kappas"]), entered = values<double>(state["entered"]);
     const auto births = values<std::int64_t>(state["births"]), ids = values<std::int64_t>(state["ids"]);
     const std::size_t n = raw.size(), m = births.size();
-    bool fits = n > 0 && summed.size() == n && dropped.size() == n && kappas.size() == m && entered.size() == m &&
-                ids.size() == m && trace.size() == (e.trace.empty() ? 0 : n);
+    const auto known = nb::cast<std::int64_t>(state["known"]);
+    const std::size_t outputs = static_cast<std::size_t>(std::max<std::int64_t>(known, 1));
+    bool fits = n == outputs && (e.labels.empty() || e.labels.size() == n * n) && summed.size() == n &&
+                dropped.size() == n && kappas.size() == m && entered.size() == m && ids.size() == m &&
+                trace.size() == (e.trace.empty() ? 0 : n);
     for (const Rows2* rows : {&raw, &trace, &summed})
         for (const Values& row : *rows) fits = fits && row.size() == m;
     if (!fits) throw std::invalid_argument("The 'state' parameter of the core must have arrays that fit together.");
@@ -206,7 +209,7 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
             [](const L& self, Row<T> x) -> std::optional<double> {
                 if (!acceptable(self, x)) return std::nullopt;
                 double score;
-                self.score(x.data(), 1, &score);
+                self.score(x.data(), 1, &score, 1);
                 return score;
             },
             "x"_a, "The score; None if x is not acceptable.")
@@ -215,10 +218,11 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
             [](const L& self, Matrix<T> x, Square scores, bool mean) {
                 expect(x.shape(1), self.features(), "X");
                 expect(scores.shape(0), x.shape(0), "scores");
-                expect(scores.shape(1), self.outputs(), "scores");
                 nb::gil_scoped_release release;
                 const auto n = static_cast<std::int64_t>(x.shape(0));
-                mean ? self.score_mean(x.data(), n, scores.data()) : self.score(x.data(), n, scores.data());
+                const int columns = static_cast<int>(scores.shape(1));
+                mean ? self.score_mean(x.data(), n, scores.data(), columns)
+                     : self.score(x.data(), n, scores.data(), columns);
             },
             "x"_a, "scores"_a, "mean"_a)
         .def("points",
@@ -250,7 +254,12 @@ template <class T, class L> void restore_all(L& self, const State& state, const 
     const std::vector<T> rows(points.data(), points.data() + points.size());
     std::vector<T> gone(dropped.data(), dropped.data() + dropped.size());
     if constexpr (std::is_same_v<L, Additive<T>>)
-        self.restore_points(rows, std::move(gone), values<std::int64_t>(state["shape"]));
+        if (state.contains("shape")) {
+            const auto shape = values<std::int64_t>(state["shape"]);
+            self.restore_points(rows, std::move(gone), &shape);
+        } else {
+            self.restore_points(rows, std::move(gone), nullptr);
+        }
     else
         self.restore_points(rows, std::move(gone));
 }
@@ -294,9 +303,11 @@ template <class T> void bind_additive(nb::module_& m, const char* name) {
             "effects",
             [](const L& self, Matrix<T> x, nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
                 expect(x.shape(1), self.features(), "X");
-                expect(out.size(), x.shape(0) * self.effects() * self.outputs(), "out");
+                expect(out.shape(0), x.shape(0), "out");
+                expect(out.shape(1), self.effects(), "out");
                 nb::gil_scoped_release release;
-                self.score_effects(x.data(), static_cast<std::int64_t>(x.shape(0)), out.data());
+                self.score_effects(x.data(), static_cast<std::int64_t>(x.shape(0)), out.data(),
+                                   static_cast<int>(out.shape(2)));
             },
             "x"_a, "out"_a, "What each coordinate adds to each score.")
         .def("state",

@@ -57,15 +57,15 @@ public:
         }
     }
 
-    // [row * outputs + output]
-    void score(const T* x, std::int64_t n, double* scores) const {
+    // [row * columns + output]: of the first outputs, as another thread may learn of more meanwhile
+    void score(const T* x, std::int64_t n, double* scores, int columns) const {
         std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
-        score_by(points_, e.raw, e.scale, e.offset, x, n, scores);
+        score_by(points_, e.raw, e.scale, e.offset, x, n, scores, columns);
     }
 
     // the mean of all hypotheses so far
-    void score_mean(const T* x, std::int64_t n, double* scores) const {
+    void score_mean(const T* x, std::int64_t n, double* scores, int columns) const {
         std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
         Rows2 coefs;
@@ -76,7 +76,7 @@ public:
         Points<T> points = points_;
         append(points, dropped_);
         const double rounds = static_cast<double>(std::max<std::int64_t>(loop_.steps, 1));
-        score_by(points, coefs, 1 / rounds, e.offset_sum / rounds, x, n, scores);
+        score_by(points, coefs, 1 / rounds, e.offset_sum / rounds, x, n, scores, columns);
     }
 
     // k(points, points), row-major
@@ -153,20 +153,20 @@ private:
     }
 
     void score_by(const Points<T>& points, const Rows2& coefs, double scale, double offset, const T* x, std::int64_t n,
-                  double* scores) const {
+                  double* scores, int columns) const {
         static thread_local Rows<T> rows;
         static thread_local std::vector<T> g;
         static thread_local Values sums;
         const Tiles<T>& ops = tiles<T>();
-        const int m = points.size(), outputs = static_cast<int>(coefs.size());
+        const int m = points.size(), outputs = std::min(columns, static_cast<int>(coefs.size()));
         if (n < ops.lanes / 2) {
             at_least(g, points.padded());
             for (std::int64_t i = 0; i < n; ++i) {
                 rows.single(x + i * d_, d_);
                 rows.against_single(kernel_, points, x + i * d_, d_, g.data());
                 for (int c = 0; c < outputs; ++c)
-                    scores[i * outputs + c] = scale * ops.dot(g.data(), coefs[c].data(), m) + offset;
-                join_labels(scores + i * outputs, outputs);
+                    scores[i * columns + c] = scale * ops.dot(g.data(), coefs[c].data(), m) + offset;
+                join_labels(scores + i * columns, outputs);
             }
             return;
         }
@@ -184,7 +184,7 @@ private:
                                     sums.data() + (c * partial_sums + q) * rows.ld, true);
             }
             for (int t = 0; t < rows.count; ++t) {
-                double* out = scores + (i + t) * outputs;
+                double* out = scores + (i + t) * columns;
                 for (int c = 0; c < outputs; ++c)
                     out[c] = scale * fold(sums.data() + c * partial_sums * rows.ld + t, rows.ld) + offset;
                 join_labels(out, outputs);

@@ -14,6 +14,8 @@ from gossamer import _checks
 from gossamer._checks import Array
 from gossamer._gram import checked_values
 
+#: The largest number of additive parts that a compiled program has room for.
+MOST_ADDITIVE = 5
 #: One step of a kernel's compiled program: a name and its numbers.
 Instruction = tuple[str, tuple[float, ...]]
 
@@ -166,15 +168,12 @@ class _Pair(Kernel):
     def by_norm(self) -> bool:  # type: ignore[override]
         return self.left.by_norm and self.right.by_norm
 
-    @property
-    def splits(self) -> bool:
-        return self.left.splits and self.right.splits
-
     def program(self, features: int) -> list[Instruction] | None:
         left, right = self.left.program(features), self.right.program(features)
         if left is None or right is None or type(self) not in (Sum, Product):
             return None
-        return [*left, *right, (self.joined, ())]
+        program = [*left, *right, (self.joined, ())]
+        return program if sum(name == "additive" for name, _ in program) <= MOST_ADDITIVE else None
 
 
 @dataclass(frozen=True)
@@ -191,6 +190,10 @@ class Sum(_Pair):
     def diag(self, A: Any) -> Array:
         return self.left.diag(A) + self.right.diag(A)
 
+    @property
+    def splits(self) -> bool:
+        return self.left.splits and self.right.splits and type(self) is Sum
+
     def terms(self) -> list[Term] | None:
         left, right = self.left.terms(), self.right.terms()
         return None if left is None or right is None or type(self) is not Sum else [*left, *right]
@@ -198,6 +201,12 @@ class Sum(_Pair):
     def coordinates(self, features: int) -> list[Coordinate] | None:
         left, right = self.left.coordinates(features), self.right.coordinates(features)
         return None if left is None or right is None or type(self) is not Sum else joined([*left, *right])
+
+    def program(self, features: int) -> list[Instruction] | None:
+        parts, coordinates = [self.left.program(features), self.right.program(features)], self.coordinates(features)
+        if coordinates is not None and all(part and part[0][0] == "additive" for part in parts):
+            return [("additive", flat(coordinates))]  # one part, not a sum of several
+        return super().program(features)
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,8 @@ class Matern(Kernel):
 
     def __call__(self, A: Array, B: Array) -> Array:
         # by differences, not by products: near r = 0 the root would turn a rounding of 1e-16 into 1e-8
-        r = (cdist(A, B) * self._theta).astype(A.dtype, copy=False)
+        # up to 750, where e^-r is 0: beyond, a power of r may be infinite
+        r = np.minimum(cdist(A, B) * self._theta, 750.0).astype(A.dtype, copy=False)
         return np.asarray(np.exp(-r) * np.polynomial.polynomial.polyval(r, np.array(self._coefs, dtype=A.dtype)))
 
     def diag(self, A: Array) -> Array:

@@ -192,7 +192,8 @@ class Additive(Kernel):
             for pair in getattr(self, name):
                 if max(pair) >= width:
                     raise _checks.wrong(self, name, f"pairs of the {width} features", pair)
-        made = [X[:, a] * X[:, b] for a, b in self.products] + [X[:, a] - X[:, b] for a, b in self.differences]
+        with np.errstate(over="ignore"):  # k(x, x) tells
+            made = [X[:, a] * X[:, b] for a, b in self.products] + [X[:, a] - X[:, b] for a, b in self.differences]
         return np.column_stack([X, *made]) if made else X
 
     def bases(self, features: int) -> list[Kernel]:

@@ -21,9 +21,10 @@ import numpy as np
 import gossamer
 from gossamer import Learner
 from gossamer.budgets import Budget
-from gossamer.kernels import Gaussian, Kernel, Linear
+from gossamer.kernels import Gaussian, Kernel, Linear, Matern
 from gossamer.losses import Loss
 from gossamer.rules import SVMD, Implicit, Rule
+from gossamer.semiseparable import Additive, Brownian, Exponential, Spline
 
 KINDS = {"kernel": Kernel, "loss": Loss, "rule": Rule, "budget": Budget}
 
@@ -54,6 +55,12 @@ BY_NAME = {
     "cost": (None, ((0.0, 1.0, 2.0, 2.0), (1.0, 0.0, 2.0, 2.0), (2.0, 2.0, 0.0, 0.5), (2.0, 2.0, 0.5, 0.0))),
     "label_kernel": (None, ((2.0, 1.0, 0.0, 0.0), (1.0, 2.0, 0.0, 0.0), (0.0, 0.0, 1.5, 1.0), (0.0, 0.0, 1.0, 1.5))),
     "classes": (None, 4),
+    "Matern.nu": (0.5, 1.5, 2.5, 4.5),
+    "Spline.order": (1, 0, 3),
+    "Additive.base": (Spline(), Exponential(0.7), Gaussian(0.4)),
+    "Additive.weights": (None,),
+    "Additive.products": ((), ((0, 0),)),
+    "Additive.differences": ((),),
     "ALMA.C": (0.7, 1.5),
     "Sublinear.rate": (0.9, 0.6),  # terms are dropped from round 12, 27, 68, 141 on
     "Sublinear.reg": (1.0, 0.6),
@@ -156,7 +163,7 @@ def label(part: Any) -> str:
 def agree(loss: Loss, rule: Rule, budget: Budget | None = None) -> bool:
     """Whether these parts go together."""
     try:
-        Learner(Linear(), loss, rule, budget)
+        Learner(Gaussian(1.0), loss, rule, budget)  # no kernel for trees, which track any norm
     except ValueError:
         return False
     return True
@@ -180,6 +187,65 @@ def label_kernel(loss: Loss, outputs: int) -> np.ndarray:
 def size_of(scores: Any) -> float:
     """The largest score, at least 1, to measure rounding by; -inf stands for a class not yet seen."""
     return max(1.0, float(np.abs(scores, where=np.isfinite(scores), out=np.zeros(np.shape(scores))).max()))
+
+
+# ------------------------------------------------------------------------------------------------ kernels and rows
+
+
+def of_one_number(kernel: Kernel) -> bool:
+    """Whether the kernel takes rows of one feature only."""
+    try:
+        kernel.check_domain(kernel, np.zeros((1, 3)))
+    except ValueError:
+        return True
+    return False
+
+
+def width(kernel: Kernel, features: int = 3) -> int:
+    """The number of features of the rows that a kernel gets: as asked, or 1."""
+    return 1 if of_one_number(kernel) else features
+
+
+def from_zero(kernel: Kernel) -> bool:
+    """Whether the kernel takes no negative numbers."""
+    try:
+        kernel.check_domain(kernel, -np.ones((1, width(kernel))))
+    except ValueError:
+        return True
+    return False
+
+
+def fitted(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """X as rows that the kernel takes: their first feature only, or in [0, 1), where powers stay small."""
+    X = X[:, :1] if of_one_number(kernel) else X
+    return np.abs(X) / (1 + np.abs(X)) if from_zero(kernel) else X
+
+
+def settled(kernel: Kernel, features: int = 3) -> Kernel:
+    """The kernel with everything that depends on the data settled."""
+    return kernel.resolve(np.zeros((1, width(kernel, features))))
+
+
+def is_native(kernel: Kernel, features: int = 3) -> bool:
+    """Whether the core has the kernel, for rows of so many features if it takes them."""
+    return kernel.program(width(kernel, features)) is not None
+
+
+def backends(kernel: Kernel, features: int = 3) -> list[str]:
+    """The compiled machines that have this kernel, for a Learner to insist on."""
+    trees = kernel.coordinates(width(kernel, features)) is not None
+    return ["native"] * is_native(kernel, features) + ["trees"] * trees
+
+
+#: Kernels that stand in trees, beyond the examples: weighted sums, a base and a weight for each coordinate of two
+#: features, interactions, higher orders.
+SPLITTING = [
+    Spline(7), 0.5 * Exponential(0.3) + 2.0 * Matern(2.5), Spline(2) + 0.3 * Brownian() + Linear() + Matern(16.5, 3.0),
+    Additive(Brownian(), weights=(0.5, 2.0)), Additive((Spline(2), Exponential(2.0)), weights=(1.0, 0.1)),
+    Additive(Matern(1.5, 0.5), products=((0, 1), (1, 1)), differences=((0, 1),)),
+    Additive((Linear(), Spline(0), Matern(3.5), Exponential(0.2) + Linear()), (1.0, 0.5, 2.0, 1.5), ((0, 1),), ((1, 0),)),
+    Additive(Exponential()) + 0.5 * Additive(Spline(1), products=((0, 1),)),
+]  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ streams and facts

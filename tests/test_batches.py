@@ -10,25 +10,30 @@ from parts import (
     agree,
     assert_close,
     assert_same,
+    backends,
     classes,
     cut,
     examples,
     facts,
+    fitted,
+    is_native,
     label,
     learn_rows,
     learn_split,
+    settled,
     size_of,
     stream,
 )
 
 from gossamer import Learner
 from gossamer.budgets import Oldest, Smallest
-from gossamer.kernels import Custom, Gaussian, Linear, Polynomial
+from gossamer.kernels import Gaussian, Linear, Polynomial
 from gossamer.losses import EpsilonInsensitive, Hinge, Squared
 from gossamer.rules import Gradient, Implicit
 
-KERNELS = [kernel.resolve(np.zeros((1, 3))) for kernel in examples("kernel")]
-NATIVE = [kernel for kernel in KERNELS if kernel.program() is not None]
+KERNELS = [settled(kernel) for kernel in examples("kernel")]
+NATIVE = [(kernel, backend) for kernel in KERNELS for backend in backends(kernel)]
+NAMES = {"native": "native", "trees": "native trees"}
 LOSSES, RULES, BUDGETS = (examples(kind) for kind in ("loss", "rule", "budget"))
 COUNTS = (1, 2, 11, 12, 13, 23, 24, 25, 47, 48, 49, 95, 96, 97, 200)
 
@@ -40,7 +45,7 @@ def compare(make, X, y, weights, cuts, exact):
     others = (split, learn_split(split, X, y, weights, cuts)), (rows, learn_rows(rows, X, y, weights))
     for other, its_scores in others:
         if exact:
-            assert whole.backend == "native"
+            assert whole.backend in NAMES.values()
             assert np.array_equal(scores, its_scores)
             assert_same(whole.state(), other.state())
             assert_same(facts(whole), facts(other))
@@ -59,10 +64,11 @@ def test_every_combination(loss_class, rule):
     losses = [loss for loss in LOSSES if type(loss) is loss_class and agree(loss, rule)]
     turn, budgets = itertools.cycle(NATIVE), itertools.cycle(b for b in BUDGETS if losses and agree(losses[0], rule, b))
     for i, loss in enumerate(losses * 3):
-        kernel, budget = next(turn), next(budgets)
+        (kernel, backend), budget = next(turn), next(budgets)
         X, y = stream(loss, 40, seed=i)
         X[7] = 0.0  # k(x, x) = 0 for a linear kernel
-        whole, scores = compare(lambda: Learner(kernel, loss, rule, budget), X, y, None, (1, 14, 15, 29), exact=True)  # noqa: B023
+        X, parts = fitted(kernel, X), (kernel, loss, rule, budget)
+        whole, scores = compare(lambda: Learner(*parts, backend=backend), X, y, None, (1, 14, 15, 29), exact=True)  # noqa: B023
         slow = Learner(kernel, loss, rule, budget, backend="numpy")
         slow_scores = slow.learn(X, y)
         scale = size_of(scores)
@@ -70,26 +76,27 @@ def test_every_combination(loss_class, rule):
         assert_close(facts(slow), facts(whole))
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=label)
-def test_every_kernel(kernel):
-    """Every kernel in every setting, with one setting of each loss, rule and budget."""
+@pytest.mark.parametrize("number", range(len(KERNELS)), ids=lambda number: label(KERNELS[number]))
+def test_every_kernel(number):
+    """Every kernel in every setting, with one setting of each loss, rule and budget: every second combination of them,
+    and its machines in turn."""
+    kernel = KERNELS[number]
+    exact, machines = is_native(kernel), itertools.cycle(backends(kernel) or ["auto"])
     others = itertools.product(*(examples(kind, one_each=True) for kind in ("loss", "rule", "budget")))
-    for i, (loss, rule, budget) in enumerate(others):
-        if not agree(loss, rule, budget):
-            continue
+    together = [parts for parts in others if agree(*parts)]
+    for i, (loss, rule, budget) in enumerate(together[number % 2 :: 2]):
         X, y = stream(loss, 37, seed=100 + i)
-        exact = kernel.program() is not None
-        compare(lambda: Learner(kernel, loss, rule, budget), X, y, None, (5, 18), exact)  # noqa: B023
-        slow = Learner(kernel, loss, rule, budget, backend="numpy")
-        fast = Learner(kernel, loss, rule, budget)
-        np.testing.assert_allclose(slow.learn(X, y), fast.learn(X, y), rtol=1e-9, atol=1e-8)
-        assert (slow.backend, fast.backend) == ("numpy", "native" if exact else "native loop, numpy kernel")
+        X, backend, parts = fitted(kernel, X), next(machines), (kernel, loss, rule, budget)
+        fast, scores = compare(lambda: Learner(*parts, backend=backend), X, y, None, (5, 18), exact)  # noqa: B023
+        slow = Learner(*parts, backend="numpy")
+        np.testing.assert_allclose(slow.learn(X, y), scores, rtol=1e-9, atol=1e-8)
+        assert (slow.backend, fast.backend) == ("numpy", NAMES.get(backend, "native loop, numpy kernel"))
         assert_close(facts(slow), facts(fast), rtol=1e-8)
 
 
 @st.composite
 def learners(draw, kernels):
-    """Parts that go together, with parameters of the learner itself."""
+    """Parts that go together, with parameters of the learner itself. Kernels come with a backend."""
     loss = draw(st.sampled_from(LOSSES))
     rule = draw(st.sampled_from([rule for rule in RULES if agree(loss, rule)]))
     size = draw(st.integers(1, 40))
@@ -97,12 +104,13 @@ def learners(draw, kernels):
     budget = draw(st.sampled_from([budget for budget in budgets if agree(loss, rule, budget)]))
     average = draw(st.sampled_from([False, True, "sparse"]))
     track_norm = budget.limit is not None and draw(st.booleans())
-    kernel = draw(st.sampled_from(kernels))
-    return loss, lambda **more: Learner(kernel, loss, rule, budget, average=average, track_norm=track_norm, **more)
+    kernel, backend = draw(st.sampled_from(kernels))
+    more = {"average": average, "track_norm": track_norm, "backend": backend}
+    return loss, kernel, lambda: Learner(kernel, loss, rule, budget, **more)
 
 
 @st.composite
-def streams(draw, loss, dtype=None, repeats=True):
+def streams(draw, loss, kernel, dtype=None, repeats=True):
     """Rows, targets, weights and cuts; rows may repeat and be zero."""
     rows = draw(st.one_of(st.sampled_from(COUNTS[:-1]), st.integers(1, 130)))
     features = draw(st.sampled_from([1, 2, 3, 4, 5, 7, 16, 17, 130]))
@@ -114,15 +122,15 @@ def streams(draw, loss, dtype=None, repeats=True):
         X[rng.random(rows) < 0.1] = 0
     X /= np.sqrt(features).astype(X.dtype)
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], rows) if draw(st.booleans()) else None
-    return X, y, weights, draw(st.lists(st.integers(0, rows), max_size=6))
+    return fitted(kernel, X), y, weights, draw(st.lists(st.integers(0, rows), max_size=6))
 
 
 @settings(max_examples=600)
 @given(st.data())
 def test_native_law(data):
     """Bit for bit, for any parts, stream, split, width and float type."""
-    loss, make = data.draw(learners(NATIVE))
-    X, y, weights, cuts = data.draw(streams(loss))
+    loss, kernel, make = data.draw(learners(NATIVE))
+    X, y, weights, cuts = data.draw(streams(loss, kernel))
     whole, _ = compare(make, X, y, weights, cuts, exact=True)
     again = make()
     learn_split(again, X, y, weights, cuts)
@@ -135,10 +143,10 @@ def test_native_law(data):
 @pytest.mark.parametrize("backend", ["auto", "numpy"])
 def test_python_law(backend, data):
     """To 1e-9 relative, for kernels or loops in Python."""
-    kernels = [kernel for kernel in KERNELS if isinstance(kernel, Custom)] if backend == "auto" else KERNELS
-    loss, make = data.draw(learners(kernels))
-    X, y, weights, cuts = data.draw(streams(loss, np.float64, repeats=False))
-    compare(lambda: make(backend=backend), X, y, weights, cuts, exact=False)
+    kernels = [kernel for kernel in KERNELS if backend == "numpy" or not is_native(kernel)]
+    loss, kernel, make = data.draw(learners([(kernel, backend) for kernel in kernels]))
+    X, y, weights, cuts = data.draw(streams(loss, kernel, np.float64, repeats=False))
+    compare(make, X, y, weights, cuts, exact=False)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -174,8 +182,8 @@ def test_score_is_what_learning_emits():
     for i, (loss, budget, rule) in enumerate(itertools.product(LOSSES, BUDGETS, examples("rule", one_each=True))):
         if not agree(loss, rule, budget):
             continue
-        X, y = stream(loss, 30, seed=i)
-        learner = Learner(NATIVE[i % len(NATIVE)], loss, rule, budget)
+        (kernel, backend), (X, y) = NATIVE[i % len(NATIVE)], stream(loss, 30, seed=i)
+        X, learner = fitted(kernel, X), Learner(kernel, loss, rule, budget, backend=backend)
         learner.learn(X[:20], cut(y, slice(0, 20)))
         for t in range(20, 30):
             before, again = learner.score_one(X[t]), learner.score(X[t : t + 1])[0]

@@ -12,6 +12,7 @@ from gossamer.budgets import Smallest
 from gossamer.kernels import Custom, Gaussian
 from gossamer.losses import Hinge, Huber, Logistic, Multiclass, Novelty, Pinball, Softmax, Squared, SquaredHinge
 from gossamer.rules import Adatron, Gradient, Implicit
+from gossamer.semiseparable import Additive, Exponential
 
 SENTENCE = re.compile(r"The '\w+' parameter of \w+ must be .+\. Got .+ instead\.", re.DOTALL)
 
@@ -22,6 +23,7 @@ def in_python(A, B):
 
 KERNELS = {
     "native": lambda: (Gaussian(0.5), "auto"),
+    "trees": lambda: (Additive(Exponential(), products=((0, 1),)), "trees"),
     "python kernel": lambda: (Custom(in_python), "auto"),
     "numpy": lambda: (Gaussian(0.5), "numpy"),
 }
@@ -96,7 +98,7 @@ def test_bad_rows(name, machine):
     fails("X", lambda: learner.score(X), learner)
 
 
-@pytest.mark.parametrize("machine", ["native", "numpy"])
+@pytest.mark.parametrize("machine", ["native", "trees", "numpy"])
 @pytest.mark.parametrize("name", BAD_FOR_VECTORS)
 @pytest.mark.parametrize("rows", [0, 30])
 def test_not_a_matrix(name, machine, rows):

@@ -7,31 +7,29 @@ import sys
 
 import numpy as np
 import pytest
-from parts import KINDS, agree, classes, examples, label, settings, stream
+from parts import KINDS, agree, classes, examples, fitted, is_native, label, settings, stream, width
 
 from gossamer import Learner, _core
 from gossamer.budgets import Smallest
 from gossamer.kernels import Gaussian, Kernel
 from gossamer.losses import Hinge, Squared
+from gossamer.machines import CROSSOVER
 from gossamer.rules import Gradient, Implicit
 
 SCRIPT = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from parts import agree, examples, stream
+from parts import agree, backends, examples, fitted, settled, stream
 import numpy as np
 from gossamer import Learner, _core
 from gossamer.losses import Hinge, Multiclass, Softmax, Squared
 results = []
-for kernel in examples("kernel"):
-    kernel = kernel.resolve(np.zeros((1, 3)))
-    if kernel.program() is None:
-        continue
+for kernel, backend in [(kernel, b) for kernel in map(settled, examples("kernel")) for b in backends(kernel)]:
     for rule in examples("rule", one_each=True):
         for loss in [loss for loss in (Squared(), Hinge(), Multiclass(), Softmax()) if agree(loss, rule)]:
             for dtype in (np.float32, np.float64):
                 X, y = stream(loss, 50, seed=1, dtype=dtype)
-                learner = Learner(kernel, loss, rule)
+                X, learner = fitted(kernel, X), Learner(kernel, loss, rule, backend=backend)
                 scores = np.nan_to_num(learner.learn(X, y), neginf=0.0)  # a class not yet seen
                 results.append([repr(learner), scores.tolist(), learner.score(X).tolist()])
 print(json.dumps([_core.isa(), results]))
@@ -83,9 +81,11 @@ def test_isa_is_known():
 @pytest.mark.parametrize("budget", examples("budget", one_each=True), ids=label)
 def test_parts_with_a_twin_run_natively(loss, budget):
     """Parts that name a twin run in the core, with every kernel and rule; there is no silent fall-back."""
-    X, y = stream(loss, 5, seed=1)
+    rows, y = stream(loss, 5, seed=1)
     for kernel in examples("kernel"):
+        X = fitted(kernel, rows)
         kernel = kernel.resolve(X)
+        trees = kernel.coordinates(X.shape[1]) is not None and (budget.limit is None or budget.limit >= CROSSOVER)
         for rule in examples("rule", one_each=True):
             if not agree(loss, rule, budget):
                 continue
@@ -93,7 +93,8 @@ def test_parts_with_a_twin_run_natively(loss, budget):
             learner.learn(X, y)
             twins = all(part.compiled() is not None for part in (loss, rule, budget))
             python = "native loop, numpy kernel" if twins else "numpy"
-            assert learner.backend == ("native" if twins and kernel.program() is not None else python)
+            native = "native trees" if trees else "native"
+            assert learner.backend == (native if twins and is_native(kernel) else python)
             assert Learner(kernel, loss, rule, budget).backend == "not chosen yet"
 
 
@@ -111,7 +112,10 @@ def test_every_twin_exists():
 def test_subclasses_are_taken_at_their_word(part):
     """A user's subclass of a built-in part, without a twin of its own, never runs as the parent's compiled code."""
     example, user = part(**settings(part)[0]), type("Mine", (part,), {})(**settings(part)[0])
-    assert (user.program() if isinstance(user, Kernel) else user.compiled()) is None
+    if isinstance(user, Kernel):
+        assert user.program(width(user)) is user.coordinates(width(user)) is user.terms() is None
+    else:
+        assert user.compiled() is None
     chosen = {"kernel": Gaussian(0.5), "loss": Squared(), "rule": Implicit(), "budget": Smallest(4)}
     kind = next(kind for kind, base in KINDS.items() if isinstance(user, base))
     chosen[kind] = user
@@ -120,7 +124,7 @@ def test_subclasses_are_taken_at_their_word(part):
     if not agree(chosen["loss"], chosen["rule"]):
         chosen["rule"] = Gradient()
     X, y = stream(chosen["loss"], 30, seed=2)
-    learner = Learner(**chosen)
+    X, learner = fitted(chosen["kernel"], X), Learner(**chosen)
     scores = learner.learn(X, y)
     assert learner.backend == ("native loop, numpy kernel" if kind == "kernel" else "numpy")
     chosen[kind] = example

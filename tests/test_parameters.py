@@ -24,6 +24,7 @@ from gossamer.losses import (
     SquaredHinge,
 )
 from gossamer.rules import ALMA, ROMMA, SVMD, Adatron, Gradient, Implicit, PassiveAggressive, Projection
+from gossamer.semiseparable import Additive, Brownian, Exponential, Spline
 
 
 @pytest.mark.parametrize(
@@ -34,8 +35,14 @@ from gossamer.rules import ALMA, ROMMA, SVMD, Adatron, Gradient, Implicit, Passi
         (Polynomial, "coef0", (-1e-9, math.nan, None)),
         (Gaussian, "gamma", (0, -1.0, math.nan, math.inf, "auto", None, True)),
         (Laplace, "gamma", (0, -1.0, math.nan, math.inf, "auto", None)),
-        (Matern, "nu", (0.0, 1.0, 3)),
+        (Matern, "nu", (0.0, 1.0, 3, 17.5, None)),
         (Matern, "length", (0, -1.0, math.nan, math.inf, None)),
+        (Exponential, "length", (0, -1.0, math.nan, math.inf, None)),
+        (Spline, "order", (-1, 1.0, "1", None, True, 33)),
+        (Additive, "base", (None, "spline", 3, (), (Spline(), 3), Custom(np.dot), (Spline(), Custom(np.dot)))),
+        (Additive, "weights", (1.0, (1.0, 0.0), (math.inf,), (-1.0,), "one", (None,), ())),
+        (Additive, "products", (None, 3, (0, 1), ((0,),), ((0, 1, 2),), ((0, -1),), ((0, 1.0),), ((0, True),), "01")),
+        (Additive, "differences", (None, 3, (0, 1), ((0,),), ((0, 1, 2),), ((0, -1),), ((0, 1.0),), ((0, True),), "01")),
         (Custom, "function", (None, 3, "gaussian")),
         (Hinge, "margin", (-0.1, math.nan, math.inf, None, "1")),
         (Hinge, "nu", (0.0, -0.1, 1.1, math.nan, "0.1")),
@@ -154,7 +161,33 @@ def test_unknown_names_list_the_known():
 
 
 def test_forced_backend():
-    """backend="native" is refused where a part has no twin, before anything is learned."""
-    learner = Learner(Custom(lambda A, B: A @ B.T), Hinge(), Implicit(), backend="native")
-    fails("backend", lambda: learner.learn(np.ones((2, 2)), [1, -1]), learner)
-    assert learner.steps == 0
+    """backend="native" is refused where a part has no twin, and "trees" where the kernel does not split, before
+    anything is learned."""
+    for kernel, backend in (
+        (Custom(lambda A, B: A @ B.T), "native"), (Gaussian(0.5), "trees"), (Matern(1.5), "trees"),
+        (Additive(Gaussian(0.5)), "trees"), (Additive(Brownian()) * Additive(Brownian()), "trees"),
+    ):  # fmt: skip
+        learner = Learner(kernel, Hinge(), Implicit(), backend=backend)
+        fails("backend", lambda: learner.learn(np.ones((2, 2)), [1, -1]), learner)  # noqa: B023
+        assert learner.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "parameter"),
+    [
+        (Additive((Spline(), Brownian())), "base"), (Additive(Spline(), weights=(1.0, 2.0)), "weights"),
+        (Additive((Spline(),) * 3, products=((0, 1),)), "base"), (Additive(products=((0, 3),)), "products"),
+        (Additive(Exponential(), differences=((3, 0),)), "differences"), (Spline(), "X"), (Exponential(), "X"),
+        (2.0 * Brownian() + Linear(), "X"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_kernels_that_do_not_fit_the_rows(kernel, parameter):
+    """One base and weight per coordinate, pairs of features that are there, one feature for a kernel of one number."""
+    for backend in ("auto", "numpy"):
+        learner = Learner(kernel, Hinge(), Implicit(), backend=backend)
+        with pytest.raises(ValueError, match=f"The '{parameter}' parameter of "):
+            learner.learn(np.ones((2, 3)), [1, -1])
+        with pytest.raises(ValueError, match=f"The '{parameter}' parameter of "):
+            learner.score(np.ones((2, 3)))
+        assert (learner.steps, learner.backend) == (0, "not chosen yet")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parts import agree, assert_same, cut, examples, label, stream, user_kernel
+from parts import agree, assert_same, backends, cut, examples, fitted, label, settled, stream, user_kernel
 
 from gossamer import Learner
 from gossamer.budgets import Smallest
@@ -15,7 +15,8 @@ from gossamer.kernels import Custom, Gaussian
 from gossamer.losses import Hinge
 from gossamer.rules import Gradient, Implicit
 
-KERNELS = [kernel.resolve(np.zeros((1, 3))) for kernel in examples("kernel")]
+KERNELS = [settled(kernel) for kernel in examples("kernel")]
+COMPILED = [(kernel, backend) for kernel in KERNELS for backend in backends(kernel) or ["auto"]]
 
 
 def restored(learner, backend="auto"):
@@ -39,18 +40,20 @@ COPIES = {
 
 @settings(max_examples=80)
 @given(st.data())
-@pytest.mark.parametrize("backend", ["auto", "numpy"])
-def test_goes_on_exactly(backend, data):
+@pytest.mark.parametrize("machine", ["compiled", "numpy"])
+def test_goes_on_exactly(machine, data):
     """Copied, pickled or restored at any place, by any parts: same scores and same state, bit for bit, ever after."""
     loss = data.draw(st.sampled_from(examples("loss")))
     rule = data.draw(st.sampled_from([rule for rule in examples("rule") if agree(loss, rule)]))
     budget = data.draw(st.sampled_from([budget for budget in examples("budget") if agree(loss, rule, budget)]))
-    kernel = data.draw(st.sampled_from(KERNELS))
+    machines = COMPILED if machine == "compiled" else [(kernel, "numpy") for kernel in KERNELS]
+    kernel, backend = data.draw(st.sampled_from(machines))
     average = data.draw(st.sampled_from([False, True, "sparse"]))
     track_norm = budget.limit is not None and data.draw(st.booleans())
     dtype = data.draw(st.sampled_from([np.float32, np.float64]))
     at = data.draw(st.integers(0, 60))
     X, y = stream(loss, 60, data.draw(st.integers(0, 1000)), dtype=dtype)
+    X = fitted(kernel, X)
     learner = Learner(kernel, loss, rule, budget, average=average, track_norm=track_norm, backend=backend)
     if at:
         learner.learn(X[:at], cut(y, slice(0, at)))

@@ -11,17 +11,22 @@ from gossamer.budgets import Smallest
 from gossamer.kernels import Custom, Gaussian, Laplace, Linear
 from gossamer.losses import Hinge
 from gossamer.rules import Gradient, Implicit
+from gossamer.semiseparable import Additive, Exponential
 
-KERNELS = [Gaussian(0.5), 0.5 * Gaussian(0.2) + Linear() * Laplace(1.0), Custom(user_kernel)]
+KERNELS = [
+    Gaussian(0.5), 0.5 * Gaussian(0.2) + Linear() * Laplace(1.0), Custom(user_kernel), Additive(Exponential() + Linear())
+]  # fmt: skip
+NAMES = ["leaf", "program", "python", "trees"]
 
 
 def model(kernel, seed, dtype=np.float64):
-    learner = Learner(kernel, Hinge(), Implicit(C=0.5, reg=0.01), Smallest(50), average=True)
+    backend = "trees" if isinstance(kernel, Additive) else "auto"
+    learner = Learner(kernel, Hinge(), Implicit(C=0.5, reg=0.01), Smallest(50), average=True, backend=backend)
     return learner, stream(Hinge(), 2000, seed, features=5, dtype=dtype)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kernel", KERNELS, ids=["leaf", "program", "python"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)
 def test_many_score_one_model(kernel, dtype):
     """Threads that score one model at once, whole or row by row, get what one thread gets, bit for bit."""
     learner, (X, y) = model(kernel, 1, dtype)
@@ -40,7 +45,7 @@ def test_many_score_one_model(kernel, dtype):
         assert all(pool.map(work, range(60)))
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=["leaf", "program", "python"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)
 def test_score_while_another_learns(kernel):
     """Models that learn in other threads change neither the scores of a model at rest nor each other."""
     still, (X, y) = model(kernel, 2)
@@ -61,10 +66,11 @@ def test_score_while_another_learns(kernel):
         assert all(task.result() for task in learned + scored)
 
 
-def test_score_a_model_that_learns():
+@pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[3]], ids=["dense", "trees"])
+def test_score_a_model_that_learns(kernel):
     """Scoring a compiled model while it learns is safe: every score is finite, and learning is not disturbed."""
-    learner, (X, y) = model(Gaussian(0.5), 7)
-    twin, _ = model(Gaussian(0.5), 7)
+    learner, (X, y) = model(kernel, 7)
+    twin, _ = model(kernel, 7)
     learner.learn(X[:10], y[:10])
     twin.learn(X[:10], y[:10])
     expected = twin.learn(np.tile(X, (20, 1)), np.tile(y, 20))

@@ -248,7 +248,10 @@ struct Expansion {
         stride = 0;
         gram.clear();
         reserve_gram(size());
-        for (int i = 0; i < size(); ++i) std::copy_n(values.begin() + i * size(), size(), gram.begin() + i * stride);
+        for (int i = 0; i < size(); ++i) {
+            std::copy_n(values.begin() + i * size(), size(), gram.begin() + i * stride);
+            gram[i * stride + i] = kappas[i];  // as it was placed: the diagonal may round in another way
+        }
     }
 
     // what follows from the saved numbers

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "additive.hpp"
+#include "core_trees.hpp"
 #include "learner.hpp"
 #include "scaler.hpp"
 
@@ -46,16 +48,20 @@ bool finite(const std::vector<double>& values) {
     return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x) || x == -inf; });
 }
 
+// x_0 by a decay and a power, x_0^2 by a ramp, x_0 - x_0 by a power: for rows of any width
+const Numbers additive = {0, 0, 0, 2, 0, 1, 0.5, 2.0, 1.0, 1.0, 2, 1, 0.3, 1.0,
+                          1, 0, 0, 1, 1, 1, 0.7, 1.0, 2, 0, 0, 1, 2, 0, 0.2, 1.0};
 const std::vector<Program> kernels = {
     {{"linear", {}}},
     {{"polynomial", {0.5, 1.0, 3}}},
     {{"gaussian", {0.5}}},
     {{"gaussian", {1e6}}},  // distances by differences
     {{"laplace", {0.5}}},
-    {{"matern", {0.5, 1.0}}},
-    {{"matern", {1.5, 1.7}}},
-    {{"matern", {2.5, 2.2}}},
+    {{"matern", {1.0, 1.0}}},
+    {{"matern", {1.7, 1.0, 1.0}}},
+    {{"matern", {2.2, 1.0, 1.0, 1.0 / 3}}},
     {{"gaussian", {0.5}}, {"linear", {}}, {"laplace", {1.0}}, {"product", {}}, {"scale", {0.5}}, {"sum", {}}},
+    {{"additive", additive}, {"gaussian", {0.5}}, {"sum", {}}},
 };
 const std::vector<Spec> losses = {
     {"hinge", {1.0, NAN}},
@@ -165,8 +171,8 @@ Targets targets_of(const Spec& loss) {
 }
 
 // Learn in batches whose lengths repeat.
-template <class T>
-void learn(Learner<T>& learner, const Data<T>& data, const std::vector<int>& lengths, std::vector<double>& scores,
+template <class L, class T>
+void learn(L& learner, const Data<T>& data, const std::vector<int>& lengths, std::vector<double>& scores,
            std::vector<double>& levels) {
     scores.assign(static_cast<std::size_t>(data.rows) * data.columns, NAN);
     levels.assign(data.rows, NAN);
@@ -222,7 +228,7 @@ void compare(const Program& kernel, const Spec& loss, const Spec& rule, const Sp
     const bool gram = budget.first != "unlimited" && budget.first != "sublinear";
     const bool tracks = gram || budget.first == "unlimited";
     const auto make = [&] {
-        return Learner<T>(Kernel(kernel), make_loop(loss, rule, budget, average, gram, epsilon), data.d);
+        return Learner<T>(Kernel(kernel, data.d), make_loop(loss, rule, budget, average, gram, epsilon), data.d);
     };
     Learner<T> whole = make();
     std::vector<double> scores, levels;
@@ -231,8 +237,8 @@ void compare(const Program& kernel, const Spec& loss, const Spec& rule, const Sp
 
     const int n = whole.outputs();
     std::vector<double> seen(static_cast<std::size_t>(data.rows) * n), mean(seen.size());
-    whole.score(data.x.data(), data.rows, seen.data());
-    whole.score_mean(data.x.data(), data.rows, mean.data());
+    whole.score(data.x.data(), data.rows, seen.data(), n);
+    whole.score_mean(data.x.data(), data.rows, mean.data(), n);
     const std::vector<std::vector<int>> splits = {{1}, {13, 1, 24}};
     for (const std::vector<int>& lengths : splits) {
         Learner<T> other = make();
@@ -256,9 +262,9 @@ void compare(const Program& kernel, const Spec& loss, const Spec& rule, const Sp
                name + ": counts");
         std::vector<double> one(n);
         for (int t = 0; t < data.rows; t += 11) {
-            other.score(data.row(t), 1, one.data());
+            other.score(data.row(t), 1, one.data(), n);
             expect(std::equal(one.begin(), one.end(), seen.begin() + t * n), name + ": score of one row");
-            other.score_mean(data.row(t), 1, one.data());
+            other.score_mean(data.row(t), 1, one.data(), n);
             expect(std::equal(one.begin(), one.end(), mean.begin() + t * n), name + ": mean score of one row");
         }
         const double slack = sizeof(T) == 4 ? 1e-3 : 1e-9;
@@ -268,6 +274,49 @@ void compare(const Program& kernel, const Spec& loss, const Spec& rule, const Sp
         other.restore_points(other.points().rows(), other.dropped_points());  // also makes its Gram matrix again
         learn(other, data, {7}, its_scores, its_levels);
         expect(finite(its_scores), name + ": not finite after restore");
+    }
+}
+
+// Trees against kernel values, and a tree restored in the middle against one that was not.
+template <class T>
+void compare_trees(const Spec& loss, const Spec& rule, const Spec& budget, Average average, const Data<T>& data) {
+    ++runs;
+    const std::string name = "trees, " + loss.first + ", " + rule.first + ", " + budget.first;
+    const double epsilon = sizeof(T) == 4 ? 4 * 1.2e-7 : 4 * 2.2e-16;
+    const bool gram = budget.first != "unlimited" && budget.first != "sublinear";
+    const auto make = [&] { return make_loop(loss, rule, budget, average, gram, epsilon); };
+    Learner<T> dense(Kernel({{"additive", additive}}, data.d), make(), data.d);
+    Additive<T> whole(read_coordinates(additive, data.d), make(), data.d);
+    Additive<T> split(read_coordinates(additive, data.d), make(), data.d);
+    std::vector<double> expected, scores, its_scores, levels;
+    for (int pass = 0; pass < 2; ++pass) {
+        learn(dense, data, {data.rows}, expected, levels);
+        learn(whole, data, {data.rows}, scores, levels);
+        learn(split, data, {7, 1}, its_scores, levels);
+        expect(finite(scores), name + ": not finite");
+        expect(same(scores, its_scores), name + ": scores of a split");
+        const Expansion &a = whole.loop().expansion, &b = split.loop().expansion;
+        expect(same(a.raw, b.raw) && same(a.trace, b.trace) && same(a.dropped, b.dropped), name + ": terms");
+        expect(a.norm2 == b.norm2 && a.inner == b.inner && whole.shape() == split.shape(), name + ": norm, shape");
+        for (std::size_t i = 0; sizeof(T) == 8 && pass == 0 && i < scores.size(); ++i)
+            expect(scores[i] == expected[i] || std::abs(scores[i] - expected[i]) < 1e-7 * (1 + std::abs(expected[i])),
+                   name + ": score " + std::to_string(scores[i]) + " is not " + std::to_string(expected[i]));
+        const auto shape = split.shape();
+        split.restore_points(split.points().rows(), split.dropped_points(), &shape);
+    }
+    const int n = whole.outputs();
+    std::vector<double> f(n), g(n), parts(static_cast<std::size_t>(whole.effects()) * n);
+    for (int t = 0; t < data.rows; t += 11) {
+        whole.score(data.row(t), 1, f.data(), n);
+        whole.score_effects(data.row(t), 1, parts.data(), n);
+        for (int c = 0; c < n; ++c) {
+            double sum = whole.loop().expansion.offset;
+            for (int k = 0; k < whole.effects(); ++k) sum += parts[static_cast<std::size_t>(k) * n + c];
+            expect(std::abs(sum - f[c]) < 1e-9 * (1 + std::abs(sum)), name + ": effects");
+        }
+        whole.score_mean(data.row(t), 1, f.data(), n);
+        split.score_mean(data.row(t), 1, g.data(), n);
+        expect(same(f, g), name + ": mean score");
     }
 }
 
@@ -281,6 +330,7 @@ template <class T> void everything() {
                     const Average average = k % 3 == 0 ? Average::all : k % 3 == 1 ? Average::sparse : Average::none;
                     const Data<T> data(61, 1 + static_cast<int>(seed % 6), targets_of(loss), seed);
                     compare(kernels[k], loss, rule, budget, average, data);
+                    if (k < 2) compare_trees(loss, rule, budget, average, data);
                     ++seed;
                 }
         }
@@ -305,9 +355,9 @@ void errors() {
         }
         return false;
     };
-    expect(throws([] { Kernel(Program{{"unknown", {}}}); }), "an unknown kernel");
-    expect(throws([] { Kernel(Program{{"linear", {}}, {"linear", {}}}); }), "a program that leaves two values");
-    expect(throws([] { Kernel(Program{}); }), "an empty program");
+    expect(throws([] { Kernel(Program{{"unknown", {}}}, 1); }), "an unknown kernel");
+    expect(throws([] { Kernel(Program{{"linear", {}}, {"linear", {}}}, 1); }), "a program that leaves two values");
+    expect(throws([] { Kernel(Program{}, 1); }), "an empty program");
     expect(throws([] { make_loss("unknown", {}); }), "an unknown loss");
     expect(throws([] { make_loss("structured", {1.0, 0, 3, 1, 0, 0.0}); }), "a cost matrix of the wrong size");
     expect(throws([] { make_rule("unknown", {}); }), "an unknown rule");
@@ -354,6 +404,7 @@ int main() {
     scaler<double>();
     scaler<float>();
     errors();
+    failures += test_trees() + test_ranking();
     std::printf("%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
     return failures == 0 ? 0 : 1;
 }

@@ -95,7 +95,7 @@ def assert_dense(learner, X, rtol=1e-9):
     values = kernel(X, points)
     sizes = np.abs(values)
     if of(kernel, "Linear"):  # a value may be the small difference of large ones
-        sizes = np.outer(np.sqrt(kernel.diag(X)), np.sqrt(kernel.diag(points)))
+        sizes = np.maximum(sizes, np.outer(np.sqrt(kernel.diag(X)), np.sqrt(kernel.diag(points))))
     score = learner.score(X).reshape(len(X), -1)
     error = np.abs(score - values @ coefs.T - learner.offset)
     assert (error <= rtol * (sizes @ np.abs(coefs).T) + 1e-280).all(), float(np.nanmax(error))

@@ -2,6 +2,7 @@
 
 from gossamer import bounds, budgets, kernels, losses, rules, store
 from gossamer._version import __version__
+from gossamer.additive import AdditiveClassifier, AdditiveRegressor
 from gossamer.classic import (
     AdatronClassifier,
     ALMAClassifier,
@@ -33,6 +34,8 @@ from gossamer.store import loads as from_bytes
 __all__ = [
     "ALMAClassifier",
     "AdatronClassifier",
+    "AdditiveClassifier",
+    "AdditiveRegressor",
     "KernelPerceptron",
     "Learner",
     "NORMAClassifier",

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from test_estimators import CLASSIFIERS, DETECTORS, FOUND, MANY, REGRESSORS, data, made, name_of
+from test_estimators import ADDITIVE, CLASSIFIERS, DETECTORS, FOUND, MANY, REGRESSORS, data, made, name_of
 
 import gossamer
 from gossamer import Learner, taxonomy
 from gossamer.budgets import Oldest, Smallest
-from gossamer.kernels import Gaussian, Polynomial
+from gossamer.kernels import Additive, Gaussian, Polynomial
 from gossamer.losses import (
     EpsilonInsensitive,
     Hinge,
@@ -79,6 +79,18 @@ TWO = {
     "ALMAClassifier": [({"alpha": 0.5, "B": 2.0, "C": 1.0}, Hinge(), ALMA(0.5, 2.0, 1.0), Oldest(256))],
     "ROMMAClassifier": [({"aggressive": True}, Hinge(), ROMMA(True), Oldest(256))],
     "AdatronClassifier": [({"rate": 0.4, "C": 0.7}, Hinge(), Adatron(0.4, 0.7), None)],
+    "AdditiveRegressor": [
+        ({"rescale": False}, Squared(), Implicit(0.1, reg=1e-4), None),
+        ({"rescale": False, "loss": "huber", "delta": 0.3, "C": 0.7, "reg": 0.1, "fit_intercept": True, "budget": 9},
+         Huber(0.3), Implicit(0.7, reg=0.1, fit_intercept=True), Smallest(9)),
+        ({"rescale": False, "method": "projection", "epsilon": 0.3, "radius": 0.9, "budget": 9},
+         EpsilonInsensitive(0.3), Projection(0.9), Oldest(9)),
+    ],
+    "AdditiveClassifier": [
+        ({"rescale": False, "margin": 0.4}, Hinge(0.4), Implicit(0.1, reg=1e-4), None),
+        ({"rescale": False, "loss": "logistic", "budget": 9}, Logistic(), Implicit(0.1, reg=1e-4), Smallest(9)),
+        ({"rescale": False, "method": "projection", "radius": 0.9, "budget": 9}, Hinge(), Projection(0.9), Oldest(9)),
+    ],
 }  # fmt: skip
 TREE = taxonomy({"letters": ["c", "aa"], "b": None})
 ORDER = np.ix_([1, 2, 0], [1, 2, 0])  # the labels of the tree, sorted
@@ -93,6 +105,10 @@ THREE = {
     ],
     "SVMDClassifier": [({"C": 0.5}, Multiclass(classes=3), SVMD(0.5, 0.01, C=0.5), Oldest(256))],
     "KernelPerceptron": [({}, Multiclass(classes=3, margin=0.0), Perceptron(), Oldest(256))],
+    "AdditiveClassifier": [
+        ({"rescale": False, "margin": 0.5}, Multiclass(classes=3, margin=0.5), Implicit(0.1, reg=1e-4), None),
+        ({"rescale": False, "loss": "logistic"}, Softmax(3), Implicit(0.1, reg=1e-4), None),
+    ],
 }  # fmt: skip
 
 
@@ -102,12 +118,17 @@ def test_every_estimator_is_in_the_tables():
     assert {part.__name__ for part in MANY} == set(THREE)
 
 
+def kernel_of(part, kernel):
+    """The kernel that an estimator makes of its parameter."""
+    return Additive(kernel) if part in ADDITIVE else kernel
+
+
 @pytest.mark.parametrize("part", FOUND, ids=name_of)
 def test_equals_its_parts(part):
     """An estimator's scores are those of the Learner with the parts its docstring names."""
     X, y = data(part, names=[-1, 1])
     for kernel, (parameters, *parts) in itertools.product((Gaussian(0.5), Polynomial(2, 0.3)), TWO[part.__name__]):
-        model, learner = part(kernel, **parameters), Learner(kernel, *parts)
+        model, learner = part(kernel, **parameters), Learner(kernel_of(part, kernel), *parts)
         if part in CLASSIFIERS:
             model.partial_fit(X[:1], y[:1], classes=[-1, 1])
             learner.learn(X[:1], y[:1])
@@ -123,7 +144,7 @@ def test_equals_its_parts_with_three_classes(part):
     """Costs are in the order of the sorted classes, or in that of the taxonomy's labels."""
     X, y = data(part, 3)
     for parameters, *parts in THREE[part.__name__]:
-        model, learner = part(Gaussian(0.5), **parameters).fit(X, y), Learner(Gaussian(0.5), *parts)
+        model, learner = part(Gaussian(0.5), **parameters).fit(X, y), Learner(kernel_of(part, Gaussian(0.5)), *parts)
         learner.learn(X, np.searchsorted(["aa", "b", "c"], y))
         assert np.array_equal(model.decision_function(X), learner.score(X))
 
@@ -189,7 +210,8 @@ VALUES = {
     "average": (False, True, "sparse"), "n_passes": (1, 2), "cost": (None, COST), "multiclass": ("exact", "runner_up"),
     "C": (1.0, 0.2), "epsilon": (0.1, 0.4), "delta": (1.0, 0.1), "quantile": (0.5, 0.9), "meta": (0.01, 0.5),
     "memory": (0.95, 0.2), "radius": (None, 0.5), "variant": ("PA-I", "PA", "PA-II"), "alpha": (0.9, 0.4),
-    "B": (None, 0.1), "aggressive": (False, True),
+    "B": (None, 0.1), "aggressive": (False, True), "method": ("silk", "projection"), "rescale": (False, True),
+    "weights": (None, (1.0, 0.3)), "products": ((), [(0, 1)], [(1, 1)]), "differences": ((), [(0, 1)]),
 }  # fmt: skip
 
 
@@ -213,8 +235,9 @@ def differ(part, name, one, other):
     taken = inspect.signature(part).parameters
     base = {"delta": 0.3} if "delta" in taken else {"nu": 0.4} if part in DETECTORS and name != "margin" else {}
     tried = [{}] if "loss" not in taken or name == "loss" else [{"loss": loss} for loss in losses(part)]
-    for loss, classes, budget in itertools.product(tried, (2, 3) if part in MANY else (2,), (4, 20)):
-        rest = {"budget": budget, **base, **loss}
+    ways = [{"method": "projection"}, {}] if name in ("radius", "epsilon") and "method" in taken else [{}]
+    for loss, classes, budget, way in itertools.product(tried, (2, 3) if part in MANY else (2,), (4, 20), ways):
+        rest = {"budget": budget, **base, **loss, **way}
         found = [behaviour(part, {**rest, name: value}, classes) for value in (one, other)]
         if None not in found and found[0] != found[1]:
             return True

@@ -317,8 +317,8 @@ def effects(
 ) -> Figure:
     """What an additive model (`AdditiveRegressor`, `AdditiveClassifier`) has learned in each coordinate.
 
-    A panel per coordinate has the curve f_i over the middle 99 % of the coordinate's values in X, minus its mean over X,
-    on one scale for all; below it the density of those values. With several classes there is a curve for each.
+    A panel per coordinate has the curve f_i over the middle 99 % of its values in X, minus its mean over X, on one
+    scale for all; below it the density of those values. With several classes there is a curve for each.
 
     Parameters
     ----------
@@ -365,7 +365,8 @@ def effects(
     low, high = panels[0, 0].get_ylim()
     panels[0, 0].set_ylim(low - 0.2 * (high - low), high)  # room for the densities
     if len(classes) > 2:
-        figure.legend(*panels[0, 0].get_legend_handles_labels(), fontsize=SMALL, frameon=False, loc="upper right", ncols=8)
+        lines = panels[0, 0].get_legend_handles_labels()
+        figure.legend(*lines, fontsize=SMALL, frameon=False, loc="upper right", ncols=8)
     figure.supylabel("effect", fontsize=MEDIUM, color=INK)
     figure.tight_layout()
     if path is not None:

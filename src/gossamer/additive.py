@@ -64,7 +64,7 @@ class _Additive:
             return Projection(self.radius)
         if self.radius is not None:
             raise _checks.wrong(self, "radius", "None for the method 'silk'", self.radius)
-        return Implicit(self.C, reg=self.reg, fit_intercept=self.fit_intercept)
+        return Implicit(self.C, reg=self.reg, schedule=self.schedule, fit_intercept=self.fit_intercept)
 
     def _budget(self: Any) -> Budget | None:
         return budget_of(self, Oldest if self._projects() else Smallest)
@@ -171,7 +171,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         within ``epsilon`` of the target, and onto those with a norm of at most ``radius`` (2001, Figs. 2 and 4).
     loss : "squared", "epsilon_insensitive", "huber" or "pinball" with "silk"; "auto" is "squared" there, and
         "epsilon_insensitive", the only one, with "projection".
-    C, reg, fit_intercept : as in `SILKRegressor`, for "silk".
+    C, reg, schedule, fit_intercept : as in `SILKRegressor`, for "silk".
     epsilon, delta, quantile : the parameter of the loss that has it.
     radius : gamma, the largest norm, for "projection"; None does not constrain it.
     weights : a positive factor for the kernel of each coordinate.
@@ -200,11 +200,11 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
 
     def __init__(
         self, kernel: Any = SMOOTH, *, method: str = "silk", loss: str = "auto", C: float = 0.1, reg: float = 1e-4,
-        epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5, radius: float | None = None,
-        fit_intercept: bool = False, weights: Any = None, products: Any = (), differences: Any = (),
-        rescale: bool = True, budget: Any = None, average: bool | str = False, n_passes: int = 1,
+        schedule: Any = "constant", epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5,
+        radius: float | None = None, fit_intercept: bool = False, weights: Any = None, products: Any = (),
+        differences: Any = (), rescale: bool = True, budget: Any = None, average: bool | str = False, n_passes: int = 1,
     ) -> None:  # fmt: skip
-        self.kernel, self.method, self.loss, self.C, self.reg = kernel, method, loss, C, reg
+        self.kernel, self.method, self.loss, self.C, self.reg, self.schedule = kernel, method, loss, C, reg, schedule
         self.epsilon, self.delta, self.quantile, self.radius = epsilon, delta, quantile, radius
         self.fit_intercept, self.weights = fit_intercept, weights
         self.products, self.differences, self.rescale = products, differences, rescale
@@ -222,8 +222,8 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, C, reg, fit_intercept, weights, products, differences, rescale, budget, average, n_passes :
-        as in `AdditiveRegressor`.
+    kernel, C, reg, schedule, fit_intercept, weights, products, differences, rescale, budget, average, n_passes : as in
+        `AdditiveRegressor`.
     method : "silk" for implicit steps; "projection" for Herbster's projection onto the functions that are right by
         ``margin``, and onto those with a norm of at most ``radius`` (2001, Figs. 2 and 3), for two classes.
     loss : "hinge", "squared_hinge" (two classes) or "logistic"; "hinge" with "projection".
@@ -246,11 +246,11 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
 
     def __init__(
         self, kernel: Any = SMOOTH, *, method: str = "silk", loss: str = "hinge", C: float = 0.1, reg: float = 1e-4,
-        margin: float = 1.0, radius: float | None = None, fit_intercept: bool = False, weights: Any = None,
-        products: Any = (), differences: Any = (), rescale: bool = True, budget: Any = None,
+        schedule: Any = "constant", margin: float = 1.0, radius: float | None = None, fit_intercept: bool = False,
+        weights: Any = None, products: Any = (), differences: Any = (), rescale: bool = True, budget: Any = None,
         average: bool | str = False, n_passes: int = 1,
     ) -> None:  # fmt: skip
-        self.kernel, self.method, self.loss, self.C, self.reg = kernel, method, loss, C, reg
+        self.kernel, self.method, self.loss, self.C, self.reg, self.schedule = kernel, method, loss, C, reg, schedule
         self.margin, self.radius, self.fit_intercept, self.weights = margin, radius, fit_intercept, weights
         self.products, self.differences, self.rescale = products, differences, rescale
         self.budget, self.average, self.n_passes = budget, average, n_passes

@@ -73,7 +73,7 @@ def diabetes() -> Stream:
     order = np.random.default_rng(0).permutation(len(data.target))
     X, y = data.data[order], (data.target[order] - 150.0) / 75.0
     rivals = {"the mean of the prefix": np.full(len(y), y[:200].mean())}
-    return Stream("scikit-learn's diabetes data", X, y, list(data.feature_names), 1, 200, [], rivals)
+    return Stream("scikit-learn's diabetes data", X, y, list(data.feature_names), 4, 200, [], rivals)
 
 
 class Splines:

@@ -376,6 +376,6 @@ def effects(
 
 def _draw_density(axes: Axes, values: Floats, low: float, high: float) -> None:
     """Where the data lie: a grey histogram in the lowest sixth of the panel."""
-    counts, edges = np.histogram(values, bins=50, range=(low, high) if high > low else None)
+    counts, edges = np.histogram(values, bins=24, range=(low, high) if high > low else None)
     heights = 0.16 * counts / max(int(counts.max()), 1)
     axes.stairs(heights, edges, fill=True, color="#DDDDDD", zorder=0, transform=axes.get_xaxis_transform())

@@ -51,7 +51,8 @@ class Stream:
 
 
 def electricity(folder: Path, quick: bool) -> Stream:
-    """elec2 (Harries 1999): 937 days in order; demand and price are scaled to [0, 1] in the data."""
+    """elec2 (Harries 1999): 944 days in order, without dates, so that days are counted from the first; demand and price
+    are scaled to [0, 1] in the data."""
     with gzip.open(folder / "elec2" / "elec.csv.gz") as file:
         table = np.genfromtxt(file, delimiter=",", skip_header=1)
     hour, price, demand = 24 * table[:, 0], table[:, 1], table[:, 2]
@@ -59,7 +60,7 @@ def electricity(folder: Path, quick: bool) -> Stream:
     ago = {lag: demand[WEEK - lag : len(demand) - lag] for lag in (DAY, WEEK)}
     old_price = price[WEEK - DAY : len(price) - DAY]
     X = np.column_stack([hour[WEEK:], (day % 7)[WEEK:], (day % 365)[WEEK:], ago[DAY], ago[WEEK], old_price])
-    names = ["hour", "day of the week", "day of the year", "demand a day ago", "demand a week ago", "price a day ago"]
+    names = ["hour", "day of 7", "day of 365", "demand a day ago", "demand a week ago", "price a day ago"]
     rivals = {"demand a day ago": ago[DAY], "demand a week ago": ago[WEEK]}
     rows = 60 * DAY if quick else len(X)
     rivals = {name: values[:rows] for name, values in rivals.items()}
@@ -186,7 +187,8 @@ def main() -> None:
     if out is None:
         out = Path(__file__).with_suffix(".png") if folder and not arguments.quick else Path("out") / "additive.png"
     out.parent.mkdir(exist_ok=True)
-    plots.effects(model, stream.X, names=names, path=str(out))
+    shown = [name.replace(" - demand", "\n- demand") for name in names]
+    plots.effects(model, stream.X, names=shown, path=str(out))
     print(f"\n{out}: what the additive model has learned in each coordinate")
 
 

@@ -78,27 +78,29 @@ def growth(rows: list[Row], quick: bool) -> dict[str, list[tuple[int, float]]]:
     """Cost per trial against the number of terms, of both backends with the same terms."""
     largest, dense_largest = (10_000, 3_000) if quick else (1_000_000, 100_000)
     X, y = stream(largest + 20_000, seed=2)
-    sizes = [round(10 ** (k / 2)) for k in range(2, 13) if round(10 ** (k / 2)) <= largest]
+    sizes = [round(10 ** (k / 2)) for k in range(4, 13) if round(10 ** (k / 2)) <= largest]
+    block = 200  # the small trees grow by as much: each time is that of their mean size
     found: dict[str, list[tuple[int, float]]] = {"trees": [], "dense": []}
     trees = storing(Spline(1), "trees")
     for size in sizes:
         progress(f"{size:,} terms")
         trees.learn(X[trees.steps : size], y[trees.steps : size])
-        state, block = trees.state(), max(10, min(size // 5, 200))
+        state, blocks = trees.state(), 1 if size <= 1000 else 5
 
-        def cost(backend: str, repeats: int, state: dict[str, object] = state, block: int = block) -> float:
+        def cost(backend: str, repeats: int, state: dict[str, object] = state, blocks: int = blocks) -> float:
             times = []
             for _ in range(repeats):
                 learner = storing(Spline(1), backend)
                 learner.restore(state)
-                rest = slice(learner.steps, learner.steps + 5 * block)
+                rest = slice(learner.steps, learner.steps + blocks * block)
                 times.append(per_row(learner, X[rest], y[rest], block))
             return min(times)
 
-        found["trees"].append((size, cost("trees", 2 if size > 100_000 else 5)))
+        few = 20 if size <= 1000 else 5
+        found["trees"].append((size + block // 2, cost("trees", 2 if size > 100_000 else few)))
         if size <= dense_largest:
-            found["dense"].append((size, cost("native", 1 if size > 10_000 else 5)))
-    trees_cost, dense_cost = dict(found["trees"]), dict(found["dense"])
+            found["dense"].append((size + block // 2, cost("native", 1 if size > 10_000 else few)))
+    trees_cost, dense_cost = ({m - block // 2: cost for m, cost in found[name]} for name in ("trees", "dense"))
     ratio = trees_cost[largest] / trees_cost[1000]
     add(rows, f"one predict + update at m = {largest:,} terms / the same at m = 1,000", ratio, 8, 4)
     last = max(dense_cost)

@@ -111,9 +111,11 @@ class Rescaled(Learner):
         return len(self.made.products) + len(self.made.differences)
 
     def check_rows(self, X: Any) -> Any:
-        """Rows as they come: their coordinates are finite. Nothing else can be wrong after the mapping."""
+        """Rows as they come: their coordinates are finite. Once mapped nothing else can be wrong with them: what the
+        kernel takes of (0, 1) it takes of all of it."""
         if isinstance(X, _Mapped):
-            return super().check_rows(np.asarray(X))
+            rows = np.asarray(X)
+            return super().check_rows(rows) if self._machine is None else rows.astype(self._machine.dtype, copy=False)
         width = None if self._moments is None else self._moments.shape[1] - self._extra
         X = _checks.matrix(self, X, width)
         if not len(X):

@@ -9,7 +9,7 @@ from parts import stream, user_kernel
 from gossamer import Learner
 from gossamer.budgets import Smallest
 from gossamer.kernels import Custom, Gaussian, Laplace, Linear
-from gossamer.losses import Hinge
+from gossamer.losses import Hinge, Multiclass
 from gossamer.rules import Gradient, Implicit
 from gossamer.semiseparable import Additive, Exponential
 
@@ -94,3 +94,22 @@ def test_learning_in_turns():
         list(pool.map(lambda t: learner.learn_one(X[t], y[t]), range(1, 2000)))
     assert learner.steps == 2000
     assert np.isfinite(learner.score(X)).all()
+
+
+@pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[3]], ids=["dense", "trees"])
+def test_score_a_model_that_meets_new_classes(kernel):
+    """Classes that come while others score do no harm: a score has the classes that were known when it was asked for."""
+    X = np.random.default_rng(9).normal(size=(3000, 5))
+    y = np.arange(3000) // 50
+    learner = Learner(kernel, Multiclass(), Gradient(0.1, 0.01), Smallest(300))
+    learner.learn(X[:10], y[:10])
+
+    def score(_):
+        scores = learner.score(X[:50])
+        return scores.shape[0] == 50 and np.isfinite(scores).all()
+
+    with ThreadPoolExecutor(4) as pool:
+        learning = pool.submit(learner.learn, X[10:], y[10:])
+        assert all(pool.map(score, range(100)))
+        learning.result()
+    assert learner.score(X[:5]).shape == (5, 60)

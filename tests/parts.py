@@ -243,7 +243,7 @@ SPLITTING = [
     Spline(7), 0.5 * Exponential(0.3) + 2.0 * Matern(2.5), Spline(2) + 0.3 * Brownian() + Linear() + Matern(16.5, 3.0),
     Additive(Brownian(), weights=(0.5, 2.0)), Additive((Spline(2), Exponential(2.0)), weights=(1.0, 0.1)),
     Additive(Matern(1.5, 0.5), products=((0, 1), (1, 1)), differences=((0, 1),)),
-    Additive((Linear(), Spline(0), Matern(3.5), Exponential(0.2) + Linear()), (1.0, 0.5, 2.0, 1.5), ((0, 1),), ((1, 0),)),
+    Additive((Linear(), Spline(0), Matern(3.5), Exponential(0.2) + Linear()), (1, 0.5, 2, 1.5), ((0, 1),), ((1, 0),)),
     Additive(Exponential()) + 0.5 * Additive(Spline(1), products=((0, 1),)),
 ]  # fmt: skip
 

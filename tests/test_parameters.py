@@ -42,7 +42,7 @@ from gossamer.semiseparable import Additive, Brownian, Exponential, Spline
         (Additive, "base", (None, "spline", 3, (Spline(), 3), Custom(np.dot), (Spline(), Custom(np.dot)))),
         (Additive, "weights", (1.0, (1.0, 0.0), (math.inf,), (-1.0,), "one", (None,))),
         (Additive, "products", (None, 3, (0, 1), ((0,),), ((0, 1, 2),), ((0, -1),), ((0, 1.0),), ((0, True),), "01")),
-        (Additive, "differences", (None, 3, (0, 1), ((0,),), ((0, 1, 2),), ((0, -1),), ((0, 1.0),), ((0, True),), "01")),
+        (Additive, "differences", (None, 3, (0, 1), ((0,),), ((0, 1, 2),), ((0, -1),), ((0, 1.0),), ((0, True),))),
         (Custom, "function", (None, 3, "gaussian")),
         (Hinge, "margin", (-0.1, math.nan, math.inf, None, "1")),
         (Hinge, "nu", (0.0, -0.1, 1.1, math.nan, "0.1")),

@@ -14,7 +14,8 @@ from gossamer.rules import Gradient, Implicit
 from gossamer.semiseparable import Additive, Exponential
 
 KERNELS = [
-    Gaussian(0.5), 0.5 * Gaussian(0.2) + Linear() * Laplace(1.0), Custom(user_kernel), Additive(Exponential() + Linear())
+    Gaussian(0.5), 0.5 * Gaussian(0.2) + Linear() * Laplace(1.0), Custom(user_kernel),
+    Additive(Exponential() + Linear()),
 ]  # fmt: skip
 NAMES = ["leaf", "program", "python", "trees"]
 
@@ -98,7 +99,7 @@ def test_learning_in_turns():
 
 @pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[3]], ids=["dense", "trees"])
 def test_score_a_model_that_meets_new_classes(kernel):
-    """Classes that come while others score do no harm: a score has the classes that were known when it was asked for."""
+    """Classes that come while others score do no harm: a score has those that were known when it was asked for."""
     X = np.random.default_rng(9).normal(size=(3000, 5))
     y = np.arange(3000) // 50
     learner = Learner(kernel, Multiclass(), Gradient(0.1, 0.01), Smallest(300))

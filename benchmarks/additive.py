@@ -85,7 +85,7 @@ def growth(rows: list[Row], quick: bool) -> dict[str, list[tuple[int, float]]]:
     for size in sizes:
         progress(f"{size:,} terms")
         trees.learn(X[trees.steps : size], y[trees.steps : size])
-        state, blocks = trees.state(), 1 if size <= 1000 else 5
+        state, blocks = trees.state(), 1 if size <= 1000 else 10
 
         def cost(backend: str, repeats: int, state: dict[str, object] = state, blocks: int = blocks) -> float:
             times = []
@@ -96,10 +96,10 @@ def growth(rows: list[Row], quick: bool) -> dict[str, list[tuple[int, float]]]:
                 times.append(per_row(learner, X[rest], y[rest], block))
             return min(times)
 
-        few = 20 if size <= 1000 else 5
-        found["trees"].append((size + block // 2, cost("trees", 2 if size > 100_000 else few)))
+        repeats = 30 if size <= 1000 else 3
+        found["trees"].append((size + block // 2, cost("trees", repeats)))
         if size <= dense_largest:
-            found["dense"].append((size + block // 2, cost("native", 1 if size > 10_000 else few)))
+            found["dense"].append((size + block // 2, cost("native", repeats)))
     trees_cost, dense_cost = ({m - block // 2: cost for m, cost in found[name]} for name in ("trees", "dense"))
     ratio = trees_cost[largest] / trees_cost[1000]
     add(rows, f"one predict + update at m = {largest:,} terms / the same at m = 1,000", ratio, 8, 4)

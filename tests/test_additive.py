@@ -104,7 +104,7 @@ def test_equals_the_sum(kernel, kind):
     keys = some_keys(kind, kernel, rng, 900)
     learner = grown(kernel, keys[:, None])
     assert learner.backend == "native trees"
-    assert len(learner.coefs) >= (40 if kind == "huge" else 400)  # a row whose step would be lost in rounding is no term
+    assert len(learner.coefs) >= (40 if kind == "huge" else 400)  # a step that is lost in rounding makes no term
     asked = around(keys, rng)
     assert_dense(learner, asked[:, None])
     assert np.array_equal(learner.score(asked[:, None]), [learner.score_one(x) for x in asked[:, None]])

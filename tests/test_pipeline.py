@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from parts import as_they_come, compiled_kernel
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -33,7 +34,7 @@ def data(part, rows=90, seed=0):
 
 
 def made(part, forget=0.02):
-    return pipeline(OnlineScaler(forget), part(Gaussian(0.5), budget=20))
+    return pipeline(OnlineScaler(forget), part(compiled_kernel(part), budget=20))
 
 
 def cut(y, part):
@@ -55,7 +56,7 @@ def facts(model):
 def test_equals_its_steps(part):
     """predict_learn is learn_transform and then the model's predict_learn; partial_fit learns the same."""
     X, y = data(part)
-    model, scaler, inner = made(part), OnlineScaler(0.02), part(Gaussian(0.5), budget=20)
+    model, scaler, inner = made(part), OnlineScaler(0.02), part(compiled_kernel(part), budget=20)
     expected = inner.predict_learn(scaler.learn_transform(X), y)
     assert np.array_equal(model.predict_learn(X, y), expected)
     assert facts(model) == facts(made(part).partial_fit(X, y))
@@ -82,7 +83,7 @@ def test_fit_is_sklearns(part):
     X, y = data(part)
     model = made(part).partial_fit(X, y).fit(X, y)
     scaler = OnlineScaler(0.02).fit(X)
-    inner = part(Gaussian(0.5), budget=20).fit(scaler.transform(X), y)
+    inner = part(compiled_kernel(part), budget=20).fit(scaler.transform(X), y)
     assert np.array_equal(model.predict(X), inner.predict(scaler.transform(X)))
     assert model[0].n_seen_ == model[-1].n_seen_ == len(X)
     assert made(part).set_params(**{f"{model.steps[-1][0]}__n_passes": 3}).fit(X, y)[-1].n_seen_ == 3 * len(X)
@@ -114,7 +115,7 @@ def test_bad_batches_change_nothing(part):
     if y is not None:
         calls += [(ValueError, lambda m: m.partial_fit(X, y[1:])), (ValueError, lambda m: m.fit(X, y[1:]))]
     for (error, call), fresh in itertools.product(calls, (False, True)):
-        model = pipeline(OnlineScaler(), part(Custom(fragile), budget=20))
+        model = pipeline(OnlineScaler(), part(Custom(fragile), budget=20, **as_they_come(part)))
         if not fresh:
             model.partial_fit(X, y)
         elif error is ValueError and call is calls[2][1]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_estimators import CLASSIFIERS, DETECTORS, FOUND, MANY, data, name_of
+from test_estimators import CLASSIFIERS, DETECTORS, MANY, REGRESSORS, data, name_of
+from test_estimators import FOUND as ESTIMATORS
 
 import gossamer
 from gossamer.kernels import Gaussian, Polynomial
@@ -37,6 +38,9 @@ from river.datasets.base import RemoteDataset  # noqa: E402
 
 import gossamer.river as faces  # noqa: E402
 
+FOUND, CLASSIFIERS, REGRESSORS = (
+    [part for part in parts if part.takes_new_features] for parts in (ESTIMATORS, CLASSIFIERS, REGRESSORS)
+)
 MODELS = [getattr(faces, name) for name in faces.__all__]
 BY_NAME = {part.__name__: part for part in FOUND}
 LOGISTIC = [part for part in CLASSIFIERS if "loss" in inspect.signature(part).parameters]

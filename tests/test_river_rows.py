@@ -8,8 +8,22 @@ import random
 
 import numpy as np
 import pytest
-from test_estimators import CLASSIFIERS, DETECTORS, FOUND, MANY, REGRESSORS, data, name_of
-from test_river import NAMES, face, faces, learned, pd, rows_of, run, say, stream_of, targets
+from test_estimators import DETECTORS, MANY, data, name_of
+from test_river import (
+    CLASSIFIERS,
+    FOUND,
+    NAMES,
+    REGRESSORS,
+    face,
+    faces,
+    learned,
+    pd,
+    rows_of,
+    run,
+    say,
+    stream_of,
+    targets,
+)  # fmt: skip
 
 import gossamer
 from gossamer.kernels import Gaussian, Laplace, Linear, Matern, Polynomial

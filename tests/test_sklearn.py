@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from parts import as_they_come, compiled_kernel
 from sklearn.base import BaseEstimator, clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -128,7 +129,7 @@ def test_sparse_equals_dense(part, dtype):
         late[45::3] = "sideways"
         targets.append(late)
     for y in targets:
-        dense, sparse = part(Gaussian(0.3), budget=20), part(Gaussian(0.3), budget=20)
+        dense, sparse = (part(compiled_kernel(part), budget=20) for _ in range(2))
         weights = np.linspace(0.5, 1.5, len(X))
         for rows in (slice(3), slice(3, None)):
             cut = None if y is None else y[rows]
@@ -150,7 +151,7 @@ def test_bad_sparse_rows_change_nothing(part):
         return np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2))
 
     X, y = data(part)
-    model = part(Custom(fragile), budget=20).fit(sp.csr_matrix(X), y)
+    model = part(Custom(fragile), budget=20, **as_they_come(part)).fit(sp.csr_matrix(X), y)
     before = pickle.dumps((model.learner_.state()["raw"], model.n_seen_, sorted(vars(model))))
     late, far = X.copy(), X.copy()
     late[-1, -1], far[-1, 0] = np.nan, 200.0

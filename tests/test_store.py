@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parts import KINDS, agree, assert_same, classes, cut, examples, stream, user_kernel
+from parts import KINDS, agree, assert_same, classes, cut, examples, fitted, stream, user_kernel
 from test_estimators import FOUND, LABELS, MANY, data, made, name_of, snapshot
 
 import gossamer
@@ -91,6 +91,7 @@ def test_every_part_goes_on(kind, backend):
         if not agree(parts["loss"], parts["rule"]):
             parts["rule"] = Gradient(0.2, 0.1)
         X, y = stream(parts["loss"], 60, seed=1)
+        X = fitted(parts["kernel"], X)
         learner = Learner(**parts, backend=backend)
         learner.learn(X[:30], cut(y, slice(30)))
         assert_goes_on(learner, again(learner), X[30:], cut(y, slice(30, None)))
@@ -108,7 +109,7 @@ def test_learners_go_on(backend, data):
     average = data.draw(st.sampled_from([False, True, "sparse"]))
     track_norm = budget.limit is not None and data.draw(st.booleans())
     X, y = stream(loss, 60, data.draw(st.integers(0, 1000)), dtype=data.draw(st.sampled_from([np.float32, np.float64])))
-    at = data.draw(st.integers(0, 59))
+    X, at = fitted(kernel, X), data.draw(st.integers(0, 59))
     learner = Learner(kernel, loss, rule, budget, average=average, track_norm=track_norm, backend=backend)
     if at:
         learner.learn(X[:at], cut(y, slice(at)))

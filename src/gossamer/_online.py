@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -27,6 +27,8 @@ LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_orde
 class Online(Stored, BaseEstimator):  # type: ignore[misc]
     """A Learner made of the parameters. A subclass says which loss, rule and budget they mean."""
 
+    #: Whether a feature that comes later, 0 in all rows before, leaves the scores as they are.
+    takes_new_features: ClassVar[bool] = True
     kernel: Any
     average: bool | str
     n_passes: int

@@ -36,6 +36,8 @@ MOST_VALUES = 2**22
 class _Additive:
     """An additive kernel in trees, and what each of its coordinates says."""
 
+    takes_new_features = False
+
     def _kernel(self: Any) -> Additive:
         several = isinstance(self.kernel, (list, tuple))
         base = tuple(map(as_kernel, self.kernel)) if several else as_kernel(self.kernel)

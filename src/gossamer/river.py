@@ -340,7 +340,7 @@ _FACES = {
     name: _face(part, kind)
     for name, part in _PARTS.items()
     for estimator, kind in _KINDS.items()
-    if isinstance(part, type) and issubclass(part, estimator)
+    if isinstance(part, type) and issubclass(part, estimator) and part.takes_new_features
 }
 globals().update(_FACES)
 __all__ = sorted(_FACES)

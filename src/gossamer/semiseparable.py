@@ -168,7 +168,7 @@ class Additive(Kernel):
     def __post_init__(self) -> None:
         several = isinstance(self.base, (list, tuple))
         for base in self.base if several else (self.base,):
-            if not isinstance(base, Kernel) or base.takes_any():
+            if not isinstance(base, Kernel):
                 raise _checks.wrong(self, "base", "a Kernel of one number, or a list of one per coordinate", base)
         for name in ("products", "differences"):
             pairs = getattr(self, name)

@@ -364,6 +364,12 @@ private:
         for (int i = 1; i < node.count; ++i) c += !(key < Key{node.lo[i], node.births[i]});
         return c;
     }
+    // the place of a newcomer, whose birth is later than all others
+    static int behind(const Leaf& leaf, double x) {
+        std::int64_t i = 0;
+        for (int k = 0; k < leaf.count; ++k) i += leaf.keys[k] <= x;
+        return static_cast<int>(i);
+    }
     static int position(const Leaf& leaf, Key key) {
         int i = 0;
         while (i < leaf.count && Key{leaf.keys[i], leaf.births[i]} < key) ++i;
@@ -389,7 +395,7 @@ private:
     }
 
     void put(Leaf& leaf, Key key, const double* values) {
-        const int i = position(leaf, key), rest = leaf.count - i;
+        const int i = behind(leaf, key.x), rest = leaf.count - i;
         std::memmove(leaf.keys + i + 1, leaf.keys + i, rest * sizeof(double));
         std::memmove(leaf.births + i + 1, leaf.births + i, rest * sizeof(std::int64_t));
         leaf.keys[i] = key.x;
@@ -429,7 +435,7 @@ private:
     // keys that come in order leave full leaves behind
     int split_leaf(int at, Key key, bool at_end) {
         const int fresh = leaves_.take();
-        const bool after = at_end && position(leaves_[at], key) == leaf_size;
+        const bool after = at_end && behind(leaves_[at], key.x) == leaf_size;
         const int kept = after ? leaf_size : leaf_size / 2;
         move_entries(leaves_[at], kept, leaf_size - kept, leaves_[fresh]);
         return fresh;

@@ -1,54 +1,86 @@
-"""The command line. A command is a function that adds its parser; its work is done elsewhere."""
+"""The command line: the parser, and how errors and signals become exit codes. Each command has a file in `commands`."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from gossamer import __version__
+from gossamer._version import __version__
+from gossamer.commands import compare, demo, inspect, predict, run
 
-#: What the shell sees: 128 + the number of the signal.
-INTERRUPTED, BROKEN_PIPE = 130, 141
+#: What the shell sees: bad data, bad usage, and 128 + the number of the signal.
+BAD_DATA, BAD_USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 EXAMPLES = """\
 examples:
-  gossamer demo                                  six learners on a drifting stream, and a picture in demo.png
-  gossamer demo --rows 20000 --trials 5          a longer stream
-  gossamer demo --seed 7 --out /tmp/drift.svg    other streams, another picture
+  gossamer run data.csv --target price           predict each row, then learn it; a table of errors on the way
+  zcat log.gz | gossamer run - --out alarms.csv  a pipe without a target: novelty detection
+  gossamer run data.csv --target y --save m.gsm  keep the model
+  gossamer predict m.gsm new.csv                 use it
+  gossamer inspect m.gsm                         what is in the file
+  gossamer compare data.csv --target y --learners silk,norma,pa --plot them.png
+  gossamer demo --rows 20000                     six learners on a drifting stream, and a picture in demo.png
+
+gossamer COMMAND --help tells the options of a command.
+exit codes: 0 done, 1 bad data or file, 2 bad usage, 130 after Ctrl-C
 """
+
+#: The sentence of the library about a parameter, which is an option here.
+PARAMETER = re.compile(r"The '(\w+)' parameter of \w+ must be")
+#: How the library names a remedy, and how the shell does.
+REMEDIES = ((r"missing='(\w+)'", r"--missing \1"), (r"kinds=\{\.\.\.: '(\w+)'\}", r"--kinds COLUMN=\1"),
+            (r"n_features= allows", "--n-features allows"), (r" 'mean' takes", " --missing mean takes"))  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that tells an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(BAD_USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code: 0, 2 after an error told in one line, 130 after Ctrl-C.
+    """Run a command; returns the exit code: 0, 1 or 2 after an error told in one line, 130 after Ctrl-C.
 
     >>> main(["demo", "--rows", "3"])
     2
     """
+    options = make_parser().parse_args(arguments)
     try:
-        options = make_parser().parse_args(arguments)
         options.work(options)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print("\ngossamer: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print("\ngossamer: interrupted", *interrupt.args, file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # the reader (head, less) has gone; what is still buffered has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except (ValueError, OSError, ImportError) as error:
-        print("gossamer:", " ".join(str(error).split()), file=sys.stderr)
-        return 2
+        message, usage = told(error, set(vars(options)))
+        print("gossamer:", message, file=sys.stderr)
+        return BAD_USAGE if usage or options.command == "demo" else BAD_DATA
     return 0
+
+
+def told(error: Exception, options: set[str]) -> tuple[str, bool]:
+    """An error in one line of the shell's words, and whether an option is to blame.
+
+    >>> told(ValueError("The 'budget' parameter of SILK must be an int in [1, inf). Got 0 instead."), {"budget"})
+    ('--budget must be an int in [1, inf). Got 0 instead.', True)
+    """
+    message = " ".join(str(error).split())
+    found = PARAMETER.match(message)
+    usage = found is not None and found[1] in options
+    if found is not None and usage:
+        message = f"--{found[1].replace('_', '-')} must be{message[found.end() :]}"
+    for pattern, words in REMEDIES:
+        message = re.sub(pattern, words, message)
+    return message, usage
 
 
 def make_parser() -> Parser:
@@ -60,32 +92,10 @@ def make_parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"gossamer {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="command", required=True)
-    add_demo(commands)
+    commands = parser.add_subparsers(title="commands", metavar="command", dest="command", required=True)
+    for command in (run, predict, inspect, compare, demo):
+        command.add(commands)
     return parser
-
-
-def add_demo(commands: Any) -> None:
-    """``gossamer demo``."""
-    parser = commands.add_parser(
-        "demo",
-        help="six learners side by side on a drifting stream",
-        description="ILK, SILK, NORMA and truncated NORMA, and the first and third without forgetting, on a stream "
-        "whose two classes rotate: a table while they learn, a summary, and a picture.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    parser.add_argument("--rows", type=int, default=4000, help="length of each stream")
-    parser.add_argument("--trials", type=int, default=20, help="number of streams")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first stream; the next ones count on")
-    parser.add_argument("--out", default="demo.png", help="the picture: .png, .pdf or .svg")
-    parser.set_defaults(work=run_demo)
-
-
-def run_demo(options: argparse.Namespace) -> None:
-    # imported here: a command loads what it needs, and not what the others need
-    from gossamer import demo
-
-    demo.run(options.rows, options.trials, options.seed, options.out)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
 from gossamer import _checks
+from gossamer._stored import Stored
 from gossamer.expansion import Floats
 
 
@@ -30,7 +31,7 @@ def pipeline(*steps: Any) -> OnlinePipeline:
     return OnlinePipeline(make_pipeline(*steps).steps)
 
 
-class OnlinePipeline(Pipeline):  # type: ignore[misc]
+class OnlinePipeline(Stored, Pipeline):  # type: ignore[misc]
     """scikit-learn's Pipeline, for streams: `partial_fit` and `predict_learn` go on with more rows.
 
     ``fit`` is that of scikit-learn: it starts anew, and each transformer learns all rows before it hands them on.

@@ -10,13 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _core, _rows
 from gossamer._checks import Array
+from gossamer._stored import Stored
 from gossamer.expansion import Floats
 
 #: What the scaler keeps of what it has learned: numbers and arrays.
 LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_")
 
 
-class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineScaler(Stored, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Scale every feature to mean 0 and deviation 1, as known so far.
 
     With keep = 1 - forget, and for row x in round t (West 1979; Welford 1962 for forget = 0):
@@ -109,6 +110,20 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         if not len(rows):
             raise _checks.wrong(self, "X", "at least one row", rows.shape)
         return rows
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        """What a file says was learned, checked before the core sees it."""
+        super()._relearn(learned)
+        if not learned:
+            return
+        width = _checks.whole(self, "n_features_in_", learned.get("n_features_in_"), 1)
+        _checks.whole(self, "n_seen_", learned.get("n_seen_"), 1)
+        _checks.number(self, "weight_", learned.get("weight_"), 0.0, np.inf)
+        for name in ("mean_", "squares_"):
+            found = learned.get(name)
+            fits = isinstance(found, np.ndarray) and found.dtype == np.float64 and found.shape == (width,)
+            if not fits or not np.isfinite(found).all() or (name == "squares_" and (found < 0).any()):
+                raise _checks.wrong(self, name, f"{width} finite numbers", found)
 
     @property
     def var_(self) -> Floats:

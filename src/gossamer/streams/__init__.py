@@ -37,7 +37,7 @@ def open_stream(
     format: str | None = None, ignore: Sequence[str | int] = (), kinds: Mapping[str, str] | None = None,
     task: str | None = None, missing: str = "error", chunk_rows: int = 8192, categories: int = CATEGORIES,
     delimiter: str | None = None, header: bool | None = None, n_features: int | None = None,
-    position: Mapping[str, Any] | None = None,
+    position: Mapping[str, Any] | None = None, schema: Schema | None = None,
 ) -> Stream:  # fmt: skip
     """Open rows of any kind: an iterator of `Chunk`, in constant memory.
 
@@ -61,6 +61,8 @@ def open_stream(
     n_features : of LIBSVM; otherwise the largest index of the first rows.
     position : where to go on: the ``position`` of a chunk, or of a stream, of the same source. What the columns are
         comes from there; the parameters on how to read (``missing``, ``chunk_rows``) are given again.
+    schema : what the columns are, instead of finding out: the ``schema`` of another stream. Its features must be there;
+        its target may be. ``target``, ``columns``, ``ignore``, ``kinds`` and ``categories`` are then of no use.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def open_stream(
         source = (source[0], None)
 
     def options(goal: str | int | None) -> Options:
-        return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position)
+        return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position, schema)
 
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source

@@ -223,6 +223,9 @@ class LIBSVMStream(LineStream):
             labels.append(label)
             if indices:
                 highest, lowest = max(highest, indices[-1]), min(lowest, indices[0])
+        if self._options.schema is not None:
+            known = [int(column.name) for column in self._options.schema.features if column.name.isdecimal()]
+            lowest, highest = min([1, *known]), max([1, *known])
         self._base = lowest
         self._width = self._width or max(1, highest + 1 - lowest)
         names = [str(i + lowest) for i in range(self._width)]

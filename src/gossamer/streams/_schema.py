@@ -335,6 +335,8 @@ def coded_numbers(numbers: Floats) -> Coded:
 def _named(parameter: str, wanted: str | int, names: list[str]) -> str:
     if isinstance(wanted, str) and wanted in names:
         return wanted
+    if isinstance(wanted, str) and re.fullmatch(r"-?\d{1,9}", wanted, re.ASCII):  # as a command line has it
+        wanted = int(wanted)
     if isinstance(wanted, int) and not isinstance(wanted, bool) and -len(names) <= wanted < len(names):
         return names[wanted]
     shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")

@@ -31,6 +31,7 @@ class Options:
     chunk_rows: int = 8192
     categories: int = CATEGORIES
     position: Mapping[str, Any] | None = None
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
         _checks.one_of("open_stream", "missing", self.missing, ["error", "skip", "mean"])
@@ -220,7 +221,18 @@ class Stream:
     def _found(self) -> Schema:
         o = self._options
         sample = self._sample()
+        if o.schema is not None:
+            return self._fitting(o.schema, list(sample))
         return find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories)
+
+    def _fitting(self, schema: Schema, names: list[str]) -> Schema:
+        """A schema given, for data that must have its features; its target is used if it is there."""
+        for column in schema.features:
+            if column.name not in names:
+                shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+                raise ValueError(f"{self.name} must have the column {column.name!r}. Got the columns {shown} instead.")
+        there = schema.target is not None and schema.target.name in names
+        return Schema(schema.features, schema.target if there else None)
 
     def _empty(self) -> ValueError:
         return ValueError(f"{self.name} must have at least one row. Got none.")

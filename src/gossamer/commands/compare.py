@@ -1,0 +1,92 @@
+"""``gossamer compare``: several learners and settings on one stream, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from gossamer import _checks
+from gossamer.commands.options import add_data, add_model, anomaly, build, open_data
+
+EXAMPLES = """\
+examples:
+  gossamer compare data.csv --target y --learners silk,norma,pa
+  gossamer compare data.csv --target y --learners silk:C=0.1,silk:C=1,silk:C=10 --budget 128 --plot C.png
+"""
+
+
+def add(commands: Any) -> None:
+    """Its parser."""
+    parser = commands.add_parser(
+        "compare",
+        help="several learners and settings on one stream: a table and a picture",
+        description="Predict each row, then learn it, with several learners that see the same rows, scaled alike. "
+        "Options of the model go to all learners that take them; settings behind a learner's name are its own.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_data(parser)
+    add_model(parser)
+    parser.add_argument("--learners", default="silk,norma,pa", metavar="NAME[:SETTING=VALUE...],...",
+                        help="which (default: silk,norma,pa; all is all there are for the task)")  # fmt: skip
+    parser.add_argument("--anomaly", default="1", metavar="LABEL", help="with --task novelty and a target: its label "
+                        "for an anomaly (default: 1)")  # fmt: skip
+    parser.add_argument("--plot", metavar="FILE", help="a picture of the errors: .png, .pdf or .svg")
+    parser.add_argument("--quiet", action="store_true", help="no bar")
+    parser.set_defaults(work=work)
+
+
+def work(options: argparse.Namespace) -> None:
+    """Learn with all, print the table, draw."""
+    from gossamer import OnlineScaler
+    from gossamer.commands.evaluation import Evaluation
+    from gossamer.commands.parts import learners
+    from gossamer.commands.progress import Bar
+
+    bar = Bar(options.data, on=not options.quiet)
+    with open_data(options, chunk_rows=8192, task=options.task) as stream:
+        task = stream.task
+        if task != "novelty" and stream.target is None:
+            raise _checks.wrong("compare", "target", f"given for {task}", None)
+        specs = sorted(learners(task)) if options.learners == "all" else options.learners.split(",")
+        kind = None if stream.schema.target is None else stream.schema.target.kind
+        label = anomaly(options.anomaly, kind) if task == "novelty" and kind else 1
+        runs = {
+            spec.strip(): Evaluation(build(spec, options, task, len(stream.names), strict=False),
+                                     every=options.window, anomaly=label)
+            for spec in specs if spec.strip()
+        }  # fmt: skip
+        if not runs:
+            raise _checks.wrong("compare", "learners", "at least one name", options.learners)
+        scaler = OnlineScaler(options.forget) if options.scale else None
+        seconds = dict.fromkeys(runs, 0.0)
+        try:
+            for chunk in stream:
+                X = chunk.X if scaler is None else scaler.learn_transform(chunk.X)
+                for name, run in runs.items():
+                    start = time.perf_counter()
+                    run.update(X, chunk.y)
+                    seconds[name] += time.perf_counter() - start
+                bar.update(int(chunk.rows[-1]), chunk.position)
+        finally:
+            bar.clear()
+    traces = {name: run.finish() for name, run in runs.items()}
+    for line in table(traces, seconds):
+        print(line)
+    if options.plot:
+        from gossamer import plots
+
+        plots.trace(traces, options.plot, title=f"{stream.name}: {len(traces)} learners")
+
+
+def table(traces: dict[str, Any], seconds: dict[str, float]) -> list[str]:
+    """A line per learner, the best first by the first metric."""
+    metrics = next(iter(traces.values())).metrics
+    wide = max(len(name) for name in [*traces, "learner"])
+    lines = [f"{'learner':<{wide}}" + "".join(f"{name:>12}" for name in metrics) + f"{'support':>9}{'seconds':>9}"]
+    for name, trace in sorted(traces.items(), key=lambda item: item[1].records[-1].total[metrics[0]]):
+        last = trace.records[-1]
+        values = "".join(f"{last.total[metric]:>12.4f}" for metric in metrics)
+        lines.append(f"{name:<{wide}}{values}{last.support or 0:>9}{seconds[name]:>9.2f}")
+    return lines

@@ -1,0 +1,126 @@
+"""Learners and kernels by name: ``silk``, ``norma:rate=0.1``, ``matern:nu=2.5``. They are found, not listed."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import gossamer
+from gossamer import _checks, kernels
+from gossamer._online import Online, OnlineClassifier, OnlineDetector, OnlineRegressor
+
+FACES = {"classification": OnlineClassifier, "regression": OnlineRegressor, "novelty": OnlineDetector}
+#: Parameters that are not for the shell: matrices, and passes over a stream that comes once.
+HIDDEN = ("self", "kernel", "n_passes", "cost")
+
+
+def learners(task: str) -> dict[str, type[Online]]:
+    """The estimators for a task, by their short names.
+
+    >>> sorted(learners("novelty"))
+    ['norma', 'silk', 'svmd']
+    """
+    found = {}
+    for name in gossamer.__all__:
+        part = getattr(gossamer, name)
+        if inspect.isclass(part) and issubclass(part, FACES[task]):
+            found[re.sub(r"^Kernel|(Classifier|Regressor|Detector)$", "", name).lower()] = part
+    return found
+
+
+def named_kernels() -> dict[str, type[kernels.Kernel]]:
+    """The kernels that need nothing but numbers, by name.
+
+    >>> sorted(named_kernels())[:2]
+    ['gaussian', 'laplace']
+    """
+    found = {}
+    for name in kernels.__all__:
+        part = getattr(kernels, name)
+        if inspect.isclass(part) and issubclass(part, kernels.Kernel) and dataclasses.is_dataclass(part):
+            if all(field.default is not dataclasses.MISSING for field in dataclasses.fields(part)):
+                found[name.lower()] = part
+    return found
+
+
+def parsed(spec: str) -> tuple[str, dict[str, Any]]:
+    """A name and its settings.
+
+    >>> parsed("silk:C=10:budget=none")
+    ('silk', {'C': 10, 'budget': None})
+    """
+    name, *settings = spec.split(":")
+    found = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise _checks.wrong("parsed", "learner", "like silk:C=10:budget=64", spec)
+        found[key.strip()] = as_value(value)
+    return name.strip().lower(), found
+
+
+def as_value(text: str) -> Any:
+    """What a text of the command line means: None, true, false, a number, or itself."""
+    plain = text.strip()
+    words = {"none": None, "true": True, "false": False}
+    if plain.lower() in words:
+        return words[plain.lower()]
+    for kind in (int, float):
+        try:
+            return kind(plain)
+        except ValueError:
+            pass
+    return plain
+
+
+def make_kernel(spec: str, options: Mapping[str, Any], features: int, scaled: bool) -> kernels.Kernel:
+    """A kernel by name. ``options`` are those of the command line that were given.
+
+    The features are scaled to variance 1, so that two rows lie at a squared distance of about 2 * features. A width
+    that was not given follows from that: gamma = 1 / features, length = sqrt(features).
+    """
+    name, settings = parsed(spec)
+    kind = _checks.one_of("run", "kernel", name, named_kernels()) and named_kernels()[name]
+    taken = [field.name for field in dataclasses.fields(kind)]
+    given = {**{key: options[key] for key in ("gamma", "degree", "coef0", "length") if key in options}, **settings}
+    for key in given:
+        if key not in taken:
+            raise _checks.wrong("run", key, f"left out for the kernel {name!r}, which takes {_listed(taken)}", given[key])
+    if given.get("gamma", "scale") == "scale" and "gamma" in taken:
+        given["gamma"] = 1.0 / features if scaled or kind is kernels.Polynomial else "scale"
+    if "length" in taken:
+        given.setdefault("length", math.sqrt(features))
+    return kind(**given)
+
+
+def make_learner(
+    spec: str, task: str, kernel: kernels.Kernel, options: Mapping[str, Any], strict: bool = True
+) -> Online:
+    """An estimator by name for a task. ``strict`` refuses options that it does not take; otherwise they are left out."""
+    name, settings = parsed(spec)
+    known = learners(task)
+    _checks.one_of("run", "learner", name, known)
+    defaults = inspect.signature(known[name].__init__).parameters
+    taken = [parameter for parameter in defaults if parameter not in HIDDEN]
+    shared = {key: value for key, value in options.items() if key not in ("gamma", "degree", "coef0", "length")}
+    if not strict:
+        shared = {key: value for key, value in shared.items() if key in taken}
+    given = {**usual(name, task), **shared, **settings}
+    for key, value in given.items():
+        if key not in taken:
+            owner = f"{name!r} for {task}"
+            raise _checks.wrong("run", key, f"left out for the learner {owner}, which takes {_listed(taken)}", value)
+    return known[name](kernel, **given)
+
+
+def usual(name: str, task: str) -> dict[str, Any]:
+    """Settings for somebody who has said nothing, where they differ from those of the library."""
+    return {}
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,300 @@
+"""``gossamer run``: predict each row, then learn it, over a file or a pipe."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from gossamer import _checks
+from gossamer.commands.options import MODEL, add_data, add_model, anomaly, build, open_data
+
+if TYPE_CHECKING:
+    from gossamer.streams import Chunk, Stream
+
+CHUNK = 8192
+EXAMPLES = """\
+examples:
+  gossamer run data.csv --target price
+  gossamer run data.csv --target y --learner norma:rate=0.2 --kernel laplace --budget 512 --plot errors.png
+  gossamer run data.csv --target y --out predictions.csv --save model.gsm
+  zcat sensors.csv.gz | gossamer run - --ignore time --nu 0.01 --out alarms.csv --alarms
+  gossamer run big.csv --target y --out p.csv --save m.gsm --checkpoint c.gsm            # kill -9 ...
+  gossamer run big.csv --target y --out p.csv --save m.gsm --checkpoint c.gsm --resume   # ... goes on
+"""
+#: Options that a resumed run must have in common with the first part, as the output and the model depend on them.
+SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing", "delimiter", "header", "n_features",
+        "task", "learner", "kernel", *MODEL, "scale", "forget", "window", "delay", "anomaly", "out_format", "alarms",
+        "model")  # fmt: skip
+
+
+def add(commands: Any) -> None:
+    """Its parser."""
+    parser = commands.add_parser(
+        "run",
+        help="predict each row of a file or a pipe, then learn it",
+        description="Predict each row, then learn it, and show how well that goes. Columns and the task are found in "
+        "the first 1,000 rows; numbers are scaled on the way; text becomes one feature per category.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_data(parser)
+    add_model(parser)
+    parser.add_argument("--learner", default="silk", metavar="NAME[:SETTING=VALUE...]",
+                        help="silk (the default), norma, pa, perceptron, projection, alma, romma, svmd, ...")  # fmt: skip
+    parser.add_argument("--model", metavar="FILE", help="go on with a model that --save wrote")
+    parser.add_argument("--delay", type=int, default=0, metavar="N", help="labels come N rows late")
+    parser.add_argument("--anomaly", default="1", metavar="LABEL", help="with --task novelty and a target: its label "
+                        "for an anomaly (default: 1)")  # fmt: skip
+    group = parser.add_argument_group("results")
+    group.add_argument("--out", metavar="FILE", help="predictions, as CSV or, if it ends in .jsonl, JSON lines; - is "
+                       "standard output")  # fmt: skip
+    group.add_argument("--out-format", metavar="FORMAT", help="csv or jsonl, whatever the name")
+    group.add_argument("--alarms", action="store_true", help="novelty: write only the rows that raise an alarm")
+    group.add_argument("--plot", metavar="FILE", help="a picture of the errors: .png, .pdf or .svg")
+    group.add_argument("--trace", metavar="FILE", help="the errors over time, as CSV")
+    group.add_argument("--save", metavar="FILE", help="the model, for predict and --model; also after Ctrl-C")
+    group.add_argument("--quiet", action="store_true", help="no table and no bar")
+    group = parser.add_argument_group("checkpoints")
+    group.add_argument("--checkpoint", metavar="FILE", help="write model, position and metrics there, every 5 s")
+    group.add_argument("--every", type=int, metavar="N", help="every N rows instead")
+    group.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one. Output and "
+                       "model will be those of a run that was never stopped. A pipe is given again from its start; the "
+                       "rows already learned are skipped")  # fmt: skip
+    parser.set_defaults(work=work)
+
+
+def work(options: argparse.Namespace) -> None:
+    """Run it."""
+    _check(options)
+    with Interrupts() as interrupts:
+        _Run(options, interrupts).go()
+
+
+def _check(options: argparse.Namespace) -> None:
+    """What can be told before any work."""
+    if options.every is not None:
+        _checks.whole("run", "every", options.every, 1)
+    for name in ("every", "resume"):
+        if getattr(options, name) and not options.checkpoint:
+            raise _checks.wrong("run", name, "together with --checkpoint", getattr(options, name))
+    if options.checkpoint and options.out == "-":
+        raise _checks.wrong("run", "out", "a file where there is a --checkpoint: what is printed stays printed", "-")
+    files = {}
+    for name in ("out", "plot", "trace", "save", "checkpoint"):
+        path = getattr(options, name)
+        if not path or path == "-":
+            continue
+        place = os.path.realpath(path)
+        if not os.path.isdir(os.path.dirname(place)) or os.path.isdir(place):
+            raise _checks.wrong("run", name, "a file in a folder that exists", path)
+        if place == os.path.realpath(options.data) or place in files:
+            raise _checks.wrong("run", name, "a file of its own", path)
+        files[place] = name
+    if options.plot:
+        from gossamer import plots
+
+        plots.new_figure(1, 1)  # whether there is something to draw with
+        if os.path.splitext(options.plot)[1].lower() not in (".png", ".pdf", ".svg"):
+            raise _checks.wrong("run", "plot", "a .png, .pdf or .svg file", options.plot)
+
+
+class Interrupts:
+    """Ctrl-C and SIGTERM: at once while a run waits for data, and after the chunk while it learns one."""
+
+    def __init__(self) -> None:
+        self.learning, self.wanted = False, False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._come) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def _come(self, number: int, frame: FrameType | None) -> None:
+        again, self.wanted = self.wanted, True
+        if not self.learning or again:
+            raise KeyboardInterrupt
+
+
+class _Run:
+    def __init__(self, options: argparse.Namespace, interrupts: Interrupts) -> None:
+        from gossamer.commands.checkpoint import Checkpoint
+        from gossamer.commands.progress import Bar, Table
+
+        self.options, self.interrupts = options, interrupts
+        self.checkpoint = Checkpoint(options.checkpoint, options.every)
+        before = self.checkpoint.read(options.resume)
+        if options.resume and before is None:
+            print(f"gossamer: there is no {options.checkpoint} yet: beginning at the first row", file=sys.stderr)
+        self.bar = Bar(options.data, on=not options.quiet)
+        self.table = Table(self.bar, sys.stderr if options.out == "-" else sys.stdout, options.quiet)
+        self.stream = self._begin() if before is None else self._resume(before)
+
+    # ------------------------------------------------------------------------------------------------- setting up
+
+    def _begin(self) -> Stream:
+        from gossamer.commands import saved
+
+        options, rows = self.options, min(CHUNK, self.options.every or CHUNK)
+        if options.model:
+            self.model, self.task, schema = saved.read(options.model)
+            stream = open_data(options, chunk_rows=rows, task=self.task, schema=schema)
+            if schema.target is not None and stream.target is None:
+                raise ValueError(f"{stream.name} must have the target {schema.target.name!r}. Got other columns.")
+        else:
+            stream = open_data(options, chunk_rows=rows, task=options.task)
+            self.task = stream.task
+            if self.task != "novelty" and stream.target is None:
+                raise _checks.wrong("run", "target", f"given for {self.task}", None)
+            self.model = self._made(len(stream.names))
+        self._evaluate(stream)
+        self.out = self._output(stream, None)
+        self.position = stream.position
+        return stream
+
+    def _made(self, features: int) -> Any:
+        from gossamer import OnlineScaler, pipeline
+
+        model = build(self.options.learner, self.options, self.task, features)
+        return pipeline(OnlineScaler(self.options.forget), model) if self.options.scale else pipeline(model)
+
+    def _resume(self, before: dict[str, Any]) -> Stream:
+        options = self.options
+        for name, value in _same(options).items():
+            if before["options"].get(name) != value:
+                rule = f"as in the checkpoint ({before['options'].get(name)})"
+                raise _checks.wrong("run", name, rule, value)
+        if (before["out"] is None) != (options.out is None):
+            rule = "left out, as in the checkpoint" if before["out"] is None else "given, as in the checkpoint"
+            raise _checks.wrong("run", "out", rule, options.out)
+        self.model, self.task, self.position = before["model"], before["task"], before["position"]
+        if options.data == "-":
+            skipped = f"row {before['row']:,}: standard input is read again from its start, and skipped up to there"
+            print(f"gossamer: going on after {skipped}", file=sys.stderr)
+        rows = min(CHUNK, options.every or CHUNK)
+        stream = open_data(options, chunk_rows=rows, task=self.task, position=self.position)
+        self._evaluate(stream)
+        self.evaluation.restore(before["evaluation"])
+        self.table.resumed(self.evaluation.trace)
+        self.out = self._output(stream, before["out"])
+        return stream
+
+    def _evaluate(self, stream: Stream) -> None:
+        from gossamer.commands.evaluation import Evaluation
+
+        kind = None if stream.schema.target is None else stream.schema.target.kind
+        label = anomaly(self.options.anomaly, kind) if self.task == "novelty" and kind else 1
+        self.evaluation = Evaluation(
+            self.model, every=self.options.window, delay=self.options.delay, anomaly=label, progress=self.table.add
+        )
+
+    def _output(self, stream: Stream, length: int | None) -> Any:
+        from gossamer.commands.output import Output
+
+        options = self.options
+        if options.alarms and self.task != "novelty":
+            raise _checks.wrong("run", "alarms", "left out where the task is not novelty detection", self.task)
+        if not options.out:
+            return None
+        return Output(options.out, self.task, stream.target is not None, options.out_format, length, options.alarms)
+
+    # -------------------------------------------------------------------------------------------------- the work
+
+    def go(self) -> None:
+        """Learn the stream to its end, or to a signal."""
+        self.bar.begin(self.evaluation.row)
+        start, first = time.perf_counter(), self.evaluation.row
+        try:
+            for chunk in self.stream:
+                self.interrupts.learning = True
+                self._learn(chunk)
+                self.interrupts.learning = False
+                if self.interrupts.wanted:
+                    raise KeyboardInterrupt
+                if self.checkpoint.due(self.evaluation.row):
+                    self._mark(done=False)
+        except KeyboardInterrupt:
+            self._stop()
+        except ValueError as error:
+            raise self._stopped(error) from None
+        finally:
+            self.bar.clear()
+        self._finish(time.perf_counter() - start, self.evaluation.row - first)
+
+    def _learn(self, chunk: Chunk) -> None:
+        try:
+            made = self.evaluation.update(chunk.X, chunk.y)
+        except ValueError as error:  # of a kind that only the learner can see
+            raise ValueError(f"{self.stream.name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}") from None
+        if self.out is not None:
+            self.out.write(chunk.rows, chunk.y, made)
+        self.position = chunk.position
+        self.bar.update(int(chunk.rows[-1]), chunk.position)
+
+    def _mark(self, done: bool) -> None:
+        """Write the checkpoint, after the output that it counts."""
+        length = None if self.out is None else self.out.sync()
+        self.checkpoint.write(self.evaluation.row, {
+            "done": done, "task": self.task, "position": self.position, "out": length,
+            "options": _same(self.options), "evaluation": self.evaluation.state(), "model": self.model,
+        })  # fmt: skip
+
+    def _save(self) -> None:
+        from gossamer import store
+        from gossamer.commands import saved
+
+        if self.options.save:
+            store.save(saved.content(self.model, self.task, self.stream.schema), self.options.save)
+
+    def _stop(self) -> None:
+        """After Ctrl-C: keep what there is, say where, and leave."""
+        self.interrupts.wanted = False
+        self._mark(done=False)
+        self._save()
+        if self.out is not None:
+            self.out.close()
+        kept = [path for path in (self.options.checkpoint, self.options.save) if path]
+        words = f"saved in {' and '.join(kept)}" if kept else "nothing is saved (--save or --checkpoint would)"
+        self.bar.clear()
+        raise KeyboardInterrupt(f"after row {self.evaluation.row:,}; {words}")
+
+    def _stopped(self, error: ValueError) -> ValueError:
+        """Bad data: the rows before were learned; the last checkpoint is where a run can go on."""
+        if self.out is not None:
+            self.out.close()
+        if self.checkpoint.path is None or not self.checkpoint.row:
+            return error
+        return ValueError(f"{error} ({self.checkpoint.path} is at row {self.checkpoint.row:,}; --resume goes on there)")
+
+    def _finish(self, seconds: float, rows: int) -> None:
+        self._mark(done=True)
+        self._save()
+        if self.out is not None:
+            self.out.close()
+        trace = self.evaluation.finish()
+        self.table.finish(trace)
+        if self.options.trace:
+            trace.to_csv(self.options.trace)
+        if self.options.plot:
+            from gossamer import plots
+
+            plots.trace(trace, self.options.plot, title=f"{self.stream.name}: {self.options.learner}")
+        if not self.options.quiet:
+            words = f"{rows:,} rows in {seconds:.1f} s ({rows / max(seconds, 1e-9):,.0f} rows/s)"
+            print(f"{self.stream.name}: {self.task}, {words}", file=sys.stderr)
+
+
+def _same(options: argparse.Namespace) -> dict[str, Any]:
+    """Options as a checkpoint keeps them."""
+    values = {name: getattr(options, name) for name in SAME}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import os
 import time
 from typing import Any
@@ -58,4 +60,8 @@ class Checkpoint:
                                       "--resume goes on from there; remove it to begin anew")  # fmt: skip
             return None
         self.row = int(found["row"])
+        folder, name = os.path.split(os.path.realpath(self.path))
+        for left in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.????????.tmp")):
+            with contextlib.suppress(OSError):  # half a checkpoint that a kill has left
+                os.unlink(left)
         return found

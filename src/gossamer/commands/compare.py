@@ -81,12 +81,18 @@ def work(options: argparse.Namespace) -> None:
 
 
 def table(traces: dict[str, Any], seconds: dict[str, float]) -> list[str]:
-    """A line per learner, the best first by the first metric."""
+    """A line per learner, the best first."""
     metrics = next(iter(traces.values())).metrics
     wide = max(len(name) for name in [*traces, "learner"])
     lines = [f"{'learner':<{wide}}" + "".join(f"{name:>12}" for name in metrics) + f"{'support':>9}{'seconds':>9}"]
-    for name, trace in sorted(traces.items(), key=lambda item: item[1].records[-1].total[metrics[0]]):
+    for name, trace in sorted(traces.items(), key=lambda item: _rank(item[1], metrics)):
         last = trace.records[-1]
-        values = "".join(f"{last.total[metric]:>12.4f}" for metric in metrics)
+        values = "".join(f"{last.total[m]:>12.4f}" if abs(last.total[m]) < 1e6 else f"{last.total[m]:>12.3g}" for m in metrics)
         lines.append(f"{name:<{wide}}{values}{last.support or 0:>9}{seconds[name]:>9.2f}")
     return lines
+
+
+def _rank(trace: Any, metrics: list[str]) -> float:
+    """Small is good, but for the area under the curve; a rate of alarms is neither."""
+    total = trace.records[-1].total
+    return -float(total["auc"]) if "auc" in metrics else 0.0 if metrics == ["alarms"] else float(total[metrics[0]])

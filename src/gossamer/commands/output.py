@@ -49,7 +49,7 @@ class Output:
             if self._file.seek(0, os.SEEK_END) < length:
                 self._file.close()
                 raise ValueError(f"{path} must have the {length} bytes that the checkpoint knows of. Got fewer.")
-            self._file.truncate(length)
+            self._file.truncate(self._file.seek(length))
         self._own = path != "-"
         self.length = length or 0
         if self.length == 0 and self.form == "csv":
@@ -81,8 +81,7 @@ class Output:
             values = {name: [column[i] for i in kept] for name, column in values.items()}
         columns = [values[name] for name in self.columns]
         if self.form == "csv":
-            fields = [list(map(_field_of(column), column)) for column in columns]
-            lines = list(map(",".join, zip(*fields, strict=True)))
+            lines = list(map(",".join, zip(*map(_fields, columns), strict=True)))
         else:
             lines = [json.dumps(dict(zip(self.columns, row, strict=True))) for row in zip(*columns, strict=True)]
         if lines:
@@ -123,14 +122,15 @@ def single(scores: Floats) -> Floats:
     return np.asarray(np.where(count > 2, best, early))
 
 
-def _field_of(column: list[Any]) -> Any:
-    """How the values of a column are written in CSV."""
+def _fields(column: list[Any]) -> list[str]:
+    """A column in CSV; numbers that are not whole have nine digits."""
+    if column and type(column[0]) is int and len(distinct := set(column)) <= 64:
+        texts = {value: _field(value) for value in distinct}
+        return [texts[value] for value in column]
     kinds = set(map(type, column))
     if kinds <= {int}:
-        return int.__repr__
-    if kinds <= {float}:
-        return float.__repr__
-    return _field
+        return list(map(repr, column))
+    return ["%.9g" % value for value in column] if kinds <= {float} else list(map(_field, column))
 
 
 def _field(value: Any) -> str:
@@ -138,6 +138,8 @@ def _field(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.9g}"
     if not isinstance(value, str):
         return repr(value)
     special = any(c in value for c in ',"\r\n') or value != value.strip() or not value

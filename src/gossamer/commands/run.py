@@ -134,7 +134,7 @@ class _Run:
         self.options, self.interrupts = options, interrupts
         self.checkpoint = Checkpoint(options.checkpoint, options.every)
         before = self.checkpoint.read(options.resume)
-        if options.resume and before is None:
+        if options.resume and before is None and not options.quiet:
             print(f"gossamer: there is no {options.checkpoint} yet: beginning at the first row", file=sys.stderr)
         self.bar = Bar(options.data, on=not options.quiet)
         self.table = Table(self.bar, sys.stderr if options.out == "-" else sys.stdout, options.quiet)

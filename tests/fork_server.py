@@ -1,7 +1,7 @@
 """Runs the command line in processes that start at once: forks of one that has imported everything.
 
-A request is a line of JSON: ``arguments``, ``stdin`` (a file that is piped in), ``stderr`` (a file), and ``signal`` with
-``after``, the seconds until it is sent. The answer is a line: the exit code, or minus the signal that ended the process.
+A request is a line of JSON: ``arguments``, ``stdin`` (a file that is piped in), ``stderr`` (a file), and ``signal``
+with ``after``, the seconds until it is sent. The answer is a line: the exit code, or minus the signal that ended it.
 """
 
 import json
@@ -13,21 +13,17 @@ import time
 from pathlib import Path
 
 if __name__ == "__main__":
-    import gossamer.commands.checkpoint
-    import gossamer.commands.evaluation
-    import gossamer.commands.output
-    import gossamer.commands.parts
-    import gossamer.commands.saved
     from gossamer.cli import main
+    from gossamer.commands import checkpoint, evaluation, output, parts, saved  # noqa: F401 (so that forks have them)
 
     def child(request: dict) -> None:
-        sys.stderr = open(request.get("stderr", os.devnull), "w")
-        sys.stdout = open(os.devnull, "w")
+        sys.stderr = open(request.get("stderr", os.devnull), "w")  # noqa: SIM115
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         if "stdin" in request:
             # the pipe stays open, as one does that waits for more
             feed = f"cat {request['stdin']!r}; exec sleep {request.get('open', 0)}"
             pipe = subprocess.Popen(["sh", "-c", feed], stdout=subprocess.PIPE)
-            sys.stdin = pipe.stdout and open(pipe.stdout.fileno())
+            sys.stdin = open(pipe.stdout.fileno())  # noqa: SIM115
         code = main(request["arguments"])
         sys.stderr.flush()
         os._exit(code)

@@ -29,8 +29,8 @@ def numbers(rows, classes=2, seed=0):
     return X, codes
 
 
-def two_classes(folder):
-    X, y = numbers(1500)
+def two_classes(folder, rows=1500):
+    X, y = numbers(rows)
     lines = [f"{a!r},{b!r},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
     (folder / "data.csv").write_text("a,b,y\n" + "\n".join(lines) + "\n")
     return ["data.csv", "--target", "y", "--out", "out.csv", "--budget", "40"]
@@ -38,7 +38,8 @@ def two_classes(folder):
 
 def late_class_in_gzip(folder):
     X, y = numbers(1200, classes=3)
-    lines = [f"{a!r};{b!r};{'red green,blue grey'.split()[c]}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
+    colours = ["red", "green,blue", "grey"]
+    lines = [f"{a!r};{b!r};{colours[c]}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
     (folder / "data.csv.gz").write_bytes(gzip.compress(("a;b;y\n" + "\n".join(lines) + "\n").encode()))
     return ["data.csv.gz", "--target", "y", "--out", "out.jsonl", "--budget", "40", "--window", "7"]
 
@@ -82,7 +83,7 @@ def test_killed_runs_go_on_to_the_same_bytes(case, command, tmp_path):
     torn.mkdir()
     start = time.monotonic()
     assert command(*options(whole), **pipe) == 0
-    seconds = time.monotonic() - start
+    seconds = min(time.monotonic() - start, 0.6)  # a disk may be slow just then
 
     moments = random.Random(7)
     kills = 0
@@ -116,7 +117,7 @@ def test_checkpoints_do_not_change_the_result(command, tmp_path):
     """With and without checkpoints, however often: the same bytes."""
     data = [tmp_path / "data.csv", *two_classes(tmp_path)[1:3], "--quiet"]
     results = []
-    for i, extra in enumerate(([], ["--every", 1], ["--every", 250], ["--every", 10_000], ["--window", 3])):
+    for i, extra in enumerate(([], ["--every", 37], ["--every", 10_000], ["--window", 3])):
         save, out = tmp_path / f"{i}.gsm", tmp_path / f"{i}.csv"
         marks = ["--checkpoint", tmp_path / f"c{i}.gsm"] if "--every" in extra else []
         assert command("run", *data, "--save", save, "--out", out, *marks, *extra) == 0
@@ -127,21 +128,21 @@ def test_checkpoints_do_not_change_the_result(command, tmp_path):
 @pytest.mark.parametrize("number", [2, 15])
 def test_an_interrupt_saves_and_says_where(number, command, tmp_path):
     """Ctrl-C while a pipe is waited for: checkpoint and model are written, and the run can go on."""
-    arguments = two_classes(tmp_path)
+    arguments = two_classes(tmp_path, rows=40_000)
     arguments = ["run", "-", *arguments[1:3], "--out", tmp_path / "out.csv", "--save", tmp_path / "model.gsm"]
-    arguments += ["--checkpoint", tmp_path / "c.gsm", "--every", 100, "--quiet"]
+    arguments += ["--checkpoint", tmp_path / "c.gsm", "--every", 5000, "--quiet"]
     said = tmp_path / "said.txt"
     pipe = {"stdin": str(tmp_path / "data.csv"), "stderr": str(said)}
     # the pipe has all rows but does not end: the run waits for more
-    assert command(*arguments, **pipe, open=20, signal=number, after=1.5) == 130
+    assert command(*arguments, **pipe, open=6, signal=number, after=2.0) == 130
     assert said.read_text().count("\n") == 2
     assert f"saved in {tmp_path / 'c.gsm'} and {tmp_path / 'model.gsm'}" in said.read_text()
-    first = (tmp_path / "model.gsm").read_bytes()
+    assert command("predict", tmp_path / "model.gsm", tmp_path / "data.csv", "--out", tmp_path / "now.csv") == 0
+    assert command(*arguments, **pipe) == 1  # a run that stopped is not overwritten
+    assert "--resume goes on" in said.read_text()
     assert command(*arguments, "--resume", **pipe) == 0
-    assert command("run", tmp_path / "data.csv", *arguments[2:-1], "--every", 100, "--save", tmp_path / "other.gsm") == 2
     assert command("run", tmp_path / "data.csv", "--target", "y", "--save", tmp_path / "whole.gsm") == 0
     assert (tmp_path / "model.gsm").read_bytes() == (tmp_path / "whole.gsm").read_bytes()
-    assert first
 
 
 def test_an_interrupt_while_it_learns(command, tmp_path):

@@ -120,9 +120,9 @@ class OnlineScaler(Stored, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         _checks.whole(self, "n_seen_", learned.get("n_seen_"), 1)
         _checks.number(self, "weight_", learned.get("weight_"), 0.0, np.inf)
         for name in ("mean_", "squares_"):
-            found = learned.get(name)
+            found: Any = learned.get(name)
             fits = isinstance(found, np.ndarray) and found.dtype == np.float64 and found.shape == (width,)
-            if not fits or not np.isfinite(found).all() or (name == "squares_" and (found < 0).any()):
+            if not fits or not np.isfinite(found).all() or (name == "squares_" and bool((found < 0).any())):
                 raise _checks.wrong(self, name, f"{width} finite numbers", found)
 
     @property

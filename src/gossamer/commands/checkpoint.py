@@ -1,4 +1,4 @@
-"""Where a run was: model, input position, length of the output and metrics, in one file that is replaced in one step."""
+"""Where a run was: model, input position, length of the output and metrics, in one file replaced in one step."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from typing import Any
 
@@ -41,7 +42,7 @@ def work(options: argparse.Namespace) -> None:
     """Learn with all, print the table, draw."""
     from gossamer import OnlineScaler
     from gossamer.commands.evaluation import Evaluation
-    from gossamer.commands.parts import learners
+    from gossamer.commands.parts import learners, refused
     from gossamer.commands.progress import Bar
 
     bar = Bar(options.data, on=not options.quiet)
@@ -52,11 +53,10 @@ def work(options: argparse.Namespace) -> None:
         specs = sorted(learners(task)) if options.learners == "all" else options.learners.split(",")
         kind = None if stream.schema.target is None else stream.schema.target.kind
         label = anomaly(options.anomaly, kind) if task == "novelty" and kind else 1
-        runs = {
-            spec.strip(): Evaluation(build(spec, options, task, len(stream.names), strict=False),
-                                     every=options.window, anomaly=label)
-            for spec in specs if spec.strip()
-        }  # fmt: skip
+        runs = {}
+        for spec in filter(None, map(str.strip, specs)):
+            model = build(spec, options, task, len(stream.names), strict=False)
+            runs[spec] = (model, Evaluation(model, every=options.window, anomaly=label))
         if not runs:
             raise _checks.wrong("compare", "learners", "at least one name", options.learners)
         scaler = OnlineScaler(options.forget) if options.scale else None
@@ -64,14 +64,22 @@ def work(options: argparse.Namespace) -> None:
         try:
             for chunk in stream:
                 X = chunk.X if scaler is None else scaler.learn_transform(chunk.X)
-                for name, run in runs.items():
+                for name, (model, run) in list(runs.items()):
                     start = time.perf_counter()
-                    run.update(X, chunk.y)
+                    try:
+                        run.update(X, chunk.y)
+                    except ValueError as error:
+                        problem = refused(error, model, chunk, stream.name, stream.target)
+                        if len(runs) == 1:
+                            raise problem from None
+                        del runs[name]  # the others go on
+                        bar.clear()
+                        print(f"gossamer: without {name}: {problem}", file=sys.stderr)
                     seconds[name] += time.perf_counter() - start
                 bar.update(int(chunk.rows[-1]), chunk.position)
         finally:
             bar.clear()
-    traces = {name: run.finish() for name, run in runs.items()}
+    traces = {name: run.finish() for name, (_, run) in runs.items()}
     for line in table(traces, seconds):
         print(line)
     if options.plot:
@@ -87,7 +95,8 @@ def table(traces: dict[str, Any], seconds: dict[str, float]) -> list[str]:
     lines = [f"{'learner':<{wide}}" + "".join(f"{name:>12}" for name in metrics) + f"{'support':>9}{'seconds':>9}"]
     for name, trace in sorted(traces.items(), key=lambda item: _rank(item[1], metrics)):
         last = trace.records[-1]
-        values = "".join(f"{last.total[m]:>12.4f}" if abs(last.total[m]) < 1e6 else f"{last.total[m]:>12.3g}" for m in metrics)
+        totals = [last.total[metric] for metric in metrics]
+        values = "".join(f"{total:>12.4f}" if abs(total) < 1e6 else f"{total:>12.3g}" for total in totals)
         lines.append(f"{name:<{wide}}{values}{last.support or 0:>9}{seconds[name]:>9.2f}")
     return lines
 

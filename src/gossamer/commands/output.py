@@ -42,10 +42,12 @@ class Output:
         _checks.one_of("run", "out_format", self.form, ["csv", "jsonl"])
         self.columns = [name for name in COLUMNS[task] if target or name != "target"]
         self.task, self.alarms = task, alarms
-        if length is None:
-            self._file: Any = sys.stdout.buffer if path == "-" else open(path, "wb")
+        # closed by `close`: it is open as long as the run
+        if path == "-":
+            self._file: Any = sys.stdout.buffer
         else:
-            self._file = open(path, "r+b")
+            self._file = open(path, "wb" if length is None else "r+b")  # noqa: SIM115
+        if length is not None:
             if self._file.seek(0, os.SEEK_END) < length:
                 self._file.close()
                 raise ValueError(f"{path} must have the {length} bytes that the checkpoint knows of. Got fewer.")
@@ -130,7 +132,7 @@ def _fields(column: list[Any]) -> list[str]:
     kinds = set(map(type, column))
     if kinds <= {int}:
         return list(map(repr, column))
-    return ["%.9g" % value for value in column] if kinds <= {float} else list(map(_field, column))
+    return [f"{value:.9g}" for value in column] if kinds <= {float} else list(map(_field, column))
 
 
 def _field(value: Any) -> str:

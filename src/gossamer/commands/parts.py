@@ -9,8 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.utils import get_tags
+
 import gossamer
 from gossamer import _checks, kernels
+from gossamer._faces import last_step
 from gossamer._online import Online, OnlineClassifier, OnlineDetector, OnlineRegressor
 
 FACES = {"classification": OnlineClassifier, "regression": OnlineRegressor, "novelty": OnlineDetector}
@@ -32,18 +35,18 @@ def learners(task: str) -> dict[str, type[Online]]:
     return found
 
 
-def named_kernels() -> dict[str, type[kernels.Kernel]]:
+def named_kernels() -> dict[str, Any]:
     """The kernels that need nothing but numbers, by name.
 
     >>> sorted(named_kernels())[:2]
     ['gaussian', 'laplace']
     """
-    found = {}
+    found: dict[str, Any] = {}
     for name in kernels.__all__:
         part = getattr(kernels, name)
-        if inspect.isclass(part) and issubclass(part, kernels.Kernel) and dataclasses.is_dataclass(part):
-            if all(field.default is not dataclasses.MISSING for field in dataclasses.fields(part)):
-                found[name.lower()] = part
+        a_kernel = inspect.isclass(part) and issubclass(part, kernels.Kernel) and dataclasses.is_dataclass(part)
+        if a_kernel and all(field.default is not dataclasses.MISSING for field in dataclasses.fields(part)):
+            found[name.lower()] = part
     return found
 
 
@@ -84,26 +87,28 @@ def make_kernel(spec: str, options: Mapping[str, Any], features: int, scaled: bo
     that was not given follows from that: gamma = 1 / features, length = sqrt(features).
     """
     name, settings = parsed(spec)
-    kind = _checks.one_of("run", "kernel", name, named_kernels()) and named_kernels()[name]
+    known = named_kernels()
+    kind = known[_checks.one_of("run", "kernel", name, known)]
     taken = [field.name for field in dataclasses.fields(kind)]
     given = {**{key: options[key] for key in ("gamma", "degree", "coef0", "length") if key in options}, **settings}
-    for key in given:
+    for key, value in given.items():
         if key not in taken:
-            raise _checks.wrong("run", key, f"left out for the kernel {name!r}, which takes {_listed(taken)}", given[key])
+            raise _checks.wrong("run", key, f"left out for the kernel {name!r}, which takes {_listed(taken)}", value)
     if given.get("gamma", "scale") == "scale" and "gamma" in taken:
         given["gamma"] = 1.0 / features if scaled or kind is kernels.Polynomial else "scale"
     if "length" in taken:
         given.setdefault("length", math.sqrt(features))
-    return kind(**given)
+    made: kernels.Kernel = kind(**given)
+    return made
 
 
 def make_learner(
     spec: str, task: str, kernel: kernels.Kernel, options: Mapping[str, Any], strict: bool = True
 ) -> Online:
-    """An estimator by name for a task. ``strict`` refuses options that it does not take; otherwise they are left out."""
+    """An estimator by name for a task. ``strict`` refuses options that it does not take; else they are left out."""
     name, settings = parsed(spec)
     known = learners(task)
-    _checks.one_of("run", "learner", name, known)
+    _checks.one_of("run", "learner", name, sorted(known))
     defaults = inspect.signature(known[name].__init__).parameters
     taken = [parameter for parameter in defaults if parameter not in HIDDEN]
     shared = {key: value for key, value in options.items() if key not in ("gamma", "degree", "coef0", "length")}
@@ -114,14 +119,33 @@ def make_learner(
         if key not in taken:
             owner = f"{name!r} for {task}"
             raise _checks.wrong("run", key, f"left out for the learner {owner}, which takes {_listed(taken)}", value)
-    return known[name](kernel, **given)
+    made = known[name](kernel, **given)
+    made._start()  # checks all parameters, before anything is read or written
+    return made
+
+
+def refused(error: ValueError, model: Any, chunk: Any, name: str, target: str | None) -> ValueError:
+    """The error for rows that a learner did not take, told by row: a third class where it learns two, as a rule."""
+    last = last_step(model)
+    known: list[Any] = list(getattr(last, "classes_", []))
+    if not isinstance(last, OnlineClassifier) or get_tags(last).classifier_tags.multi_class or len(known) > 2:
+        return ValueError(f"{name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}")
+    for row, label in zip(chunk.rows.tolist(), chunk.y.tolist(), strict=True):
+        if label not in known and len(known) == 2:
+            more = [short for short, part in learners("classification").items()
+                    if get_tags(part()).classifier_tags.multi_class]  # fmt: skip
+            rule = f"one of two classes for {type(last).__name__} (more are for {', '.join(sorted(more))})"
+            return ValueError(f"{name}, row {row}, column {target!r}: must be {rule}. Got {label!r} instead.")
+        known += [label] if label not in known else []
+    return ValueError(f"{name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}")
 
 
 def usual(name: str, task: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Settings for somebody who has said nothing, where they differ from those of the library.
 
     On the sets of docs/cli.md, C = 0.5 is the best or near it where C = 1 suffers from noise and C = 0.2 is too slow.
-    A stream has no end, so that every learner has a budget. Targets of a regression are as they come, often far from 0: an offset follows them there.
+    A stream has no end, so that every learner has a budget. Targets of a regression are as they come, often far from
+    0: an offset follows them there.
     """
     given: dict[str, Any] = {}
     if name == "silk" and task != "novelty":

@@ -50,7 +50,7 @@ class Table:
 
 
 class Bar:
-    """Rows, rows per second, the error so far, and how much of a file is done; on standard error if it is a terminal."""
+    """Rows, rows per second, the error so far, how much of a file is done; on standard error if it is a terminal."""
 
     def __init__(self, path: str, on: bool = True) -> None:
         self._to = sys.stderr

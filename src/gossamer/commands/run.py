@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ def add(commands: Any) -> None:
     add_data(parser)
     add_model(parser)
     parser.add_argument("--learner", default="silk", metavar="NAME[:SETTING=VALUE...]",
-                        help="silk (the default), norma, pa, perceptron, projection, alma, romma, svmd, ...")  # fmt: skip
+                        help="silk (the default), norma, pa, projection, perceptron, alma, svmd, ...")  # fmt: skip
     parser.add_argument("--model", metavar="FILE", help="go on with a model that --save wrote")
     parser.add_argument("--delay", type=int, default=0, metavar="N", help="labels come N rows late")
     parser.add_argument("--anomaly", default="1", metavar="LABEL", help="with --task novelty and a target: its label "
@@ -72,14 +73,16 @@ def add(commands: Any) -> None:
 def work(options: argparse.Namespace) -> None:
     """Run it."""
     _check(options)
-    with Interrupts() as interrupts:
-        _Run(options, interrupts).go()
+    with Interrupts() as interrupts, ExitStack() as opened:
+        _Run(options, interrupts, opened).go()
 
 
 def _check(options: argparse.Namespace) -> None:
     """What can be told before any work."""
-    if options.every is not None:
-        _checks.whole("run", "every", options.every, 1)
+    for name in ("every", "window"):
+        if getattr(options, name) is not None:
+            _checks.whole("run", name, getattr(options, name), 1)
+    _checks.whole("run", "delay", options.delay, 0)
     for name in ("every", "resume"):
         if getattr(options, name) and not options.checkpoint:
             raise _checks.wrong("run", name, "together with --checkpoint", getattr(options, name))
@@ -127,11 +130,12 @@ class Interrupts:
 
 
 class _Run:
-    def __init__(self, options: argparse.Namespace, interrupts: Interrupts) -> None:
+    def __init__(self, options: argparse.Namespace, interrupts: Interrupts, opened: ExitStack) -> None:
         from gossamer.commands.checkpoint import Checkpoint
         from gossamer.commands.progress import Bar, Table
 
-        self.options, self.interrupts = options, interrupts
+        self.task: Any = None
+        self.options, self.interrupts, self.opened = options, interrupts, opened
         self.checkpoint = Checkpoint(options.checkpoint, options.every)
         before = self.checkpoint.read(options.resume)
         if options.resume and before is None and not options.quiet:
@@ -148,11 +152,12 @@ class _Run:
         options, rows = self.options, min(CHUNK, self.options.every or CHUNK)
         if options.model:
             self.model, self.task, schema = saved.read(options.model)
-            stream = open_data(options, chunk_rows=rows, task=self.task, schema=schema)
+            stream = self._opened(rows, schema=schema)
             if schema.target is not None and stream.target is None:
                 raise ValueError(f"{stream.name} must have the target {schema.target.name!r}. Got other columns.")
         else:
-            stream = open_data(options, chunk_rows=rows, task=options.task)
+            self.task = options.task
+            stream = self._opened(rows)
             self.task = stream.task
             if self.task != "novelty" and stream.target is None:
                 raise _checks.wrong("run", "target", f"given for {self.task}", None)
@@ -160,6 +165,11 @@ class _Run:
         self._evaluate(stream)
         self.out = self._output(stream, None)
         self.position = stream.position
+        return stream
+
+    def _opened(self, rows: int, **where: Any) -> Stream:
+        stream = open_data(self.options, chunk_rows=rows, task=self.task, **where)
+        self.opened.callback(stream.close)
         return stream
 
     def _made(self, features: int) -> Any:
@@ -182,7 +192,7 @@ class _Run:
             skipped = f"row {before['row']:,}: standard input is read again from its start, and skipped up to there"
             print(f"gossamer: going on after {skipped}", file=sys.stderr)
         rows = min(CHUNK, options.every or CHUNK)
-        stream = open_data(options, chunk_rows=rows, task=self.task, position=self.position)
+        stream = self._opened(rows, position=self.position)
         self._evaluate(stream)
         self.evaluation.restore(before["evaluation"])
         self.table.resumed(self.evaluation.trace)
@@ -206,7 +216,9 @@ class _Run:
             raise _checks.wrong("run", "alarms", "left out where the task is not novelty detection", self.task)
         if not options.out:
             return None
-        return Output(options.out, self.task, stream.target is not None, options.out_format, length, options.alarms)
+        out = Output(options.out, self.task, stream.target is not None, options.out_format, length, options.alarms)
+        self.opened.callback(out.close)
+        return out
 
     # -------------------------------------------------------------------------------------------------- the work
 
@@ -234,8 +246,10 @@ class _Run:
     def _learn(self, chunk: Chunk) -> None:
         try:
             made = self.evaluation.update(chunk.X, chunk.y)
-        except ValueError as error:  # of a kind that only the learner can see
-            raise ValueError(f"{self.stream.name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}") from None
+        except ValueError as error:
+            from gossamer.commands.parts import refused
+
+            raise refused(error, self.model, chunk, self.stream.name, self.stream.target) from None
         if self.out is not None:
             self.out.write(chunk.rows, chunk.y, made)
         self.position = chunk.position
@@ -261,8 +275,6 @@ class _Run:
         self.interrupts.wanted = False
         self._mark(done=False)
         self._save()
-        if self.out is not None:
-            self.out.close()
         kept = [path for path in (self.options.checkpoint, self.options.save) if path]
         words = f"saved in {' and '.join(kept)}" if kept else "nothing is saved (--save or --checkpoint would)"
         self.bar.clear()
@@ -270,8 +282,6 @@ class _Run:
 
     def _stopped(self, error: ValueError) -> ValueError:
         """Bad data: the rows before were learned; the last checkpoint is where a run can go on."""
-        if self.out is not None:
-            self.out.close()
         if self.checkpoint.path is None or not self.checkpoint.row:
             return error
         return ValueError(f"{error} ({self.checkpoint.path} is at row {self.checkpoint.row:,}; --resume goes on there)")
@@ -279,8 +289,6 @@ class _Run:
     def _finish(self, seconds: float, rows: int) -> None:
         self._mark(done=True)
         self._save()
-        if self.out is not None:
-            self.out.close()
         trace = self.evaluation.finish()
         self.table.finish(trace)
         if self.options.trace:

@@ -36,6 +36,7 @@ bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees and the 
 	@$(BIN)/python benchmarks/engine.py $(ARGS)
 	@$(BIN)/python benchmarks/rules.py $(ARGS)
 	@$(BIN)/python benchmarks/additive.py $(ARGS)
+	@$(BIN)/python benchmarks/shell.py $(ARGS)
 	@$(BIN)/python benchmarks/faces.py $(ARGS)
 	@$(BIN)/python benchmarks/river_face.py $(ARGS)
 

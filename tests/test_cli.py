@@ -107,7 +107,7 @@ def test_every_learner_and_kernel_has_a_name(shops, capsys):
         code, out, err = run(capsys, "compare", shops, *options)
         assert code == 0
         task = "regression" if target == "price" else "classification"
-        without = set(re.findall(r"without (\w+): shops.csv, row \d, column 'kind': must be one of two classes", err))
+        without = set(re.findall(r"without (\w+): shops.csv, row \d+, column 'kind': must be one of two classes", err))
         assert {line.split()[0] for line in out.splitlines()[1:]} == set(parts.learners(task)) - without
         assert bool(without) == (target == "kind")
     assert set(parts.named_kernels()) >= {"gaussian", "laplace", "matern", "linear", "polynomial"}
@@ -265,6 +265,9 @@ def test_wide_records_are_those_of_wide_windows(metric):
         (["--target", "price", "--learner", "silck"], "--learner must be one of"),
         (["--target", "price", "--learner", "alma"], "--learner must be one of"),
         (["--target", "price", "--kernel", "gauss"], "--kernel must be one of"),
+        (["--target", "price", "--learner", "svmd:meta=-1"], "'meta'"),
+        (["--target", "price", "--learner", "silk:colour=red"], "'colour'"),
+        (["--target", "price", "--learner", "silk:C"], "--learner must be like silk:C=10"),
         (["--target", "price", "--gamma", "-1"], "--gamma must be"),
         (["--target", "price", "--kernel", "linear", "--gamma", "2"], "--gamma must be left out for the kernel"),
         (["--target", "price", "--learner", "pa", "--rate", "2"], "--rate must be left out for the learner 'pa'"),

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from gossamer._version import __version__
 from gossamer.commands import compare, demo, inspect, predict, run
+from gossamer.commands.options import UsageError
 
 #: What the shell sees: bad data, bad usage, and 128 + the number of the signal.
 BAD_DATA, BAD_USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
@@ -75,12 +76,12 @@ def told(error: Exception, options: set[str]) -> tuple[str, bool]:
     """
     message = " ".join(str(error).split())
     found = PARAMETER.match(message)
-    usage = found is not None and found[1] in options
-    if found is not None and usage:
-        message = f"--{found[1].replace('_', '-')} must be{message[found.end() :]}"
+    named = [] if found is None else [name for name in (found[1], f"{found[1]}s") if name in options]
+    if found is not None and named:
+        message = f"--{named[0].replace('_', '-')} must be{message[found.end() :]}"
     for pattern, words in REMEDIES:
         message = re.sub(pattern, words, message)
-    return message, usage
+    return message, bool(named) or isinstance(error, UsageError)
 
 
 def make_parser() -> Parser:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from gossamer._online import Online
     from gossamer.streams import Schema, Stream
 
+
+class UsageError(ValueError):
+    """Options that make no sense."""
+
+
 #: Options of the learner and the kernel that are passed on if they were given.
 MODEL = ("loss", "C", "rate", "schedule", "reg", "margin", "nu", "epsilon", "delta", "quantile", "radius", "budget",
          "fit_intercept", "gamma", "degree", "coef0", "length")  # fmt: skip
@@ -101,8 +106,11 @@ def build(learner: str, options: argparse.Namespace, task: str, features: int, s
     """An estimator as the options say."""
     from gossamer.commands.parts import make_kernel, make_learner
 
-    kernel = make_kernel(options.kernel, given(options), features, options.scale)
-    return make_learner(learner, task, kernel, given(options), strict)
+    try:
+        kernel = make_kernel(options.kernel, given(options), features, options.scale)
+        return make_learner(learner, task, kernel, given(options), strict)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def anomaly(text: str, kind: str | None) -> Any:

@@ -32,7 +32,7 @@ test: $(VENV)/.extra-test ## ruff, mypy, the tests, the examples in the docstrin
 	@echo "doctests (of the installed package)"
 	@$(BIN)/python -m pytest --doctest-modules --pyargs gossamer
 
-bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees and the faces (ARGS="..." are passed on)
+bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the faces and the command line (ARGS="..." are passed on)
 	@$(BIN)/python benchmarks/engine.py $(ARGS)
 	@$(BIN)/python benchmarks/rules.py $(ARGS)
 	@$(BIN)/python benchmarks/additive.py $(ARGS)

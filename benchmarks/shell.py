@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from harness import Row, add, best_of, centres_stream, machine, progress, report, table
 
-from gossamer import OnlineScaler, SILKClassifier, pipeline
+from gossamer import OnlineScaler, SILKClassifier, pipeline, store
 from gossamer.commands.checkpoint import SECONDS
 from gossamer.kernels import Gaussian
 from gossamer.streams import open_stream
@@ -28,8 +28,8 @@ def write_csv(path: Path, rows: int) -> None:
         file.write(",".join([*(f"x{i}" for i in range(FEATURES)), "y"]) + "\n")
         for start in range(0, rows, 10_000):
             part = slice(start, start + 10_000)
-            lines = [[*(f"{value:.6g}" for value in x), f"{label:.0f}"] for x, label in zip(X[part], y[part], strict=True)]
-            file.writelines(",".join(line) + "\n" for line in lines)
+            for x, label in zip(X[part].tolist(), y[part].tolist(), strict=True):
+                file.write(",".join([*(f"{value:.6g}" for value in x), f"{label:.0f}"]) + "\n")
 
 
 def command(*arguments: object) -> None:
@@ -69,8 +69,6 @@ def whole_runs(rows: list[Row], path: Path, quick: bool) -> None:
 
 def one_checkpoint(rows: list[Row], path: Path) -> None:
     """How long the work stands still for a checkpoint, of the time between two."""
-    import gossamer.store as store
-
     mark = path.with_name("mark.gsm")
     content = store.load(mark)
     progress("one checkpoint")

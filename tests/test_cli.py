@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,9 @@ from gossamer.commands import evaluation, output, parts
 from gossamer.evaluate import Prequential
 from gossamer.kernels import Gaussian
 from gossamer.streams import open_stream
+
+
+ROOT = Path(__file__).parent.parent
 
 
 def run(capsys, *arguments):
@@ -382,6 +386,27 @@ def test_help_has_examples(capsys):
         code, out, _ = run(capsys, command, "--help")
         assert code == 0
         assert f"  gossamer {command} " in out
+
+
+def test_every_option_is_documented():
+    """docs/cli.md names every option of every command."""
+    page = (ROOT / "docs" / "cli.md").read_text()
+    commands = next(action for action in cli.make_parser()._actions if action.dest == "command").choices
+    for name, parser in commands.items():
+        for action in parser._actions if name != "demo" else []:
+            for option in action.option_strings:
+                assert option in ("-h", "--help") or f"`{option}" in page, f"{name} {option}"
+
+
+@pytest.mark.skipif(not os.environ.get("GOSSAMER_DATA"), reason="GOSSAMER_DATA is not set")
+@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+def test_the_pages_show_what_the_command_prints(page, capsys):
+    """The table of the README and of docs/cli.md is that of the command."""
+    shown = (ROOT / page).read_text().split("$ gossamer run elec.csv.gz --target class\n")[1].split("```")[0]
+    data = Path(os.environ["GOSSAMER_DATA"]) / "elec2" / "elec.csv.gz"
+    code, out, _ = run(capsys, "run", data, "--target", "class")
+    assert code == 0
+    assert out == shown
 
 
 FIELDS = st.text(alphabet='ab01.,-e"\n\r;\t\x00é', max_size=6)

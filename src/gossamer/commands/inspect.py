@@ -7,6 +7,10 @@ import json
 from typing import Any
 
 
+#: What of a learner's state says something to people.
+LEARNER = ("points", "offset", "level", "steps", "updates", "mistakes")
+
+
 def add(commands: Any) -> None:
     """Its parser."""
     parser = commands.add_parser(
@@ -30,6 +34,7 @@ def work(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(facts, indent=1, default=str))
         return
+    del facts["arrays"]  # they stand where they belong
     for line in lines(facts):
         print(line)
 
@@ -42,7 +47,9 @@ def lines(value: Any, name: str = "", depth: int = 0) -> list[str]:
     """
     space = "  " * depth
     if isinstance(value, dict) and {"class", "parameters"} <= set(value):
-        inside = {**value["parameters"], **value.get("learned", {})}
+        learned = value.get("learned", {})
+        chosen = LEARNER if value["class"] == "Learner" else [name for name in learned if name[0] != "_"]
+        inside = {**value["parameters"], **{name: learned[name] for name in chosen if name in learned}}
         return [f"{space}{name}: {value['class']}", *lines(inside, "", depth + 1)]
     if isinstance(value, dict) and (not name or value):
         head = [f"{space}{name}:"] if name else []

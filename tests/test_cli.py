@@ -20,7 +20,6 @@ from gossamer.evaluate import Prequential
 from gossamer.kernels import Gaussian
 from gossamer.streams import open_stream
 
-
 ROOT = Path(__file__).parent.parent
 
 

@@ -145,6 +145,20 @@ def test_an_interrupt_saves_and_says_where(number, command, tmp_path):
     assert (tmp_path / "model.gsm").read_bytes() == (tmp_path / "whole.gsm").read_bytes()
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_slow_pipe_is_learned_as_it_comes(ending, command, tmp_path):
+    """Rows of a pipe that stays open are predicted and written, but for the first 1,000, without waiting for more."""
+    two_classes(tmp_path, rows=1100)
+    if ending == "jsonl":
+        rows = [line.split(",") for line in (tmp_path / "data.csv").read_text().splitlines()[1:]]
+        lines = [json.dumps({"a": float(a), "b": float(b), "y": int(c)}) + "\n" for a, b, c in rows]
+        (tmp_path / "data.csv").write_text("".join(lines))
+    out = tmp_path / "out.csv"
+    arguments = ["run", "-", "--target", "y", "--out", out, "--quiet"]
+    assert command.killed(2.0, *arguments, stdin=str(tmp_path / "data.csv"), open=4) == -9
+    assert len(out.read_text().splitlines()) == 1101
+
+
 def test_an_interrupt_while_it_learns(command, tmp_path):
     """Ctrl-C at random moments of the work: what is saved goes on to the same model."""
     two_classes(tmp_path)

@@ -6,7 +6,6 @@ import argparse
 import json
 from typing import Any
 
-
 #: What of a learner's state says something to people.
 LEARNER = ("points", "offset", "level", "steps", "updates", "mistakes")
 

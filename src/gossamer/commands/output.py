@@ -89,6 +89,10 @@ class Output:
         if lines:
             self._put("\n".join(lines) + "\n")
 
+    def flush(self) -> None:
+        """All lines where others can read them."""
+        self._file.flush()
+
     def sync(self) -> int:
         """All lines on the disk; how many bytes they are."""
         self._file.flush()

@@ -252,6 +252,8 @@ class _Run:
             raise refused(error, self.model, chunk, self.stream.name, self.stream.target) from None
         if self.out is not None:
             self.out.write(chunk.rows, chunk.y, made)
+            if self.options.data == "-":  # somebody may wait for these lines
+                self.out.flush()
         self.position = chunk.position
         self.bar.update(int(chunk.rows[-1]), chunk.position)
 

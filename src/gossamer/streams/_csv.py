@@ -8,7 +8,7 @@ import numpy as np
 
 from gossamer import _checks, _core
 from gossamer.streams._schema import MISSING, NUMBER, SAMPLE, Coded, Column, Sampled, Values
-from gossamer.streams._source import PIECE, Source
+from gossamer.streams._source import HEAD, PIECE, Source
 from gossamer.streams._stream import Block, Options, Stream
 
 #: A record may not be longer than this, nor the text of a chunk much longer: a quote that is never closed ends here.
@@ -47,7 +47,9 @@ class CSVStream(Stream):
     def _header_and_names(self) -> None:
         if self._source.peek(3) == BOM:
             self._source.read(3)
-        start = self._source.peek(PIECE)
+        asked = HEAD  # a pipe may not have more than the first line yet
+        while b"\n" not in (start := self._source.peek(asked)).lstrip() and len(start) == asked < PIECE:
+            asked *= 2
         if not start.strip():
             raise self._empty()
         if self._delimiter is None:
@@ -124,8 +126,7 @@ class CSVStream(Stream):
         if left > LONGEST:
             rule = f"shorter than {LONGEST} bytes (is a quote not closed?)"
             raise self.bad(self._row + 1, None, rule, "more", self._line)
-        data = self._source.read(max(self._need, left))
-        self._final = len(data) < max(self._need, left)
+        data, self._final = self._source.piece(max(self._need, left))
         self._buffer, self._used = self._buffer[self._used :] + data, 0
         return True
 
@@ -137,7 +138,7 @@ class CSVStream(Stream):
             if block.rows or block.error:
                 blocks.append(block)
             count, size = count + block.rows, size + taken
-            if count == rows or size >= LONGEST or block.error:
+            if count == rows or size >= LONGEST or block.error or (count and self._source.live):
                 break
             try:
                 if not self._more():

@@ -41,13 +41,18 @@ class LineStream(Stream):
             self._source.skip(at)
             self._line = int(at["line"])
 
-    def _take(self, rows: int) -> list[tuple[int, int, bytes]]:
-        """The next lines that are not blank, with their offsets and numbers; what fails after them waits its turn."""
+    def _take(self, rows: int, wait: bool = False) -> list[tuple[int, int, bytes]]:
+        """The next lines that are not blank, with their offsets and numbers; what fails after them waits its turn.
+
+        Of a pipe, those that are there, unless we ``wait``.
+        """
         taken, self._held = self._held[:rows], self._held[rows:]
         size = 0
         while len(taken) < rows and size < LONGEST and self._failed is None:
             end = self._buffer.find(b"\n", self._used)
             if end < 0 and not self._final:
+                if taken and self._source.live and not wait:
+                    break
                 try:
                     self._more()
                 except ValueError as error:
@@ -67,8 +72,7 @@ class LineStream(Stream):
         left = len(self._buffer) - self._used
         if left > LONGEST:
             raise self.bad(self._line, None, f"shorter than {LONGEST} bytes", "more")
-        data = self._source.read(max(PIECE, left))
-        self._final = len(data) < max(PIECE, left)
+        data, self._final = self._source.piece(max(PIECE, left))
         self._buffer, self._used = self._buffer[self._used :] + data, 0
 
     def _offset(self) -> int:
@@ -85,7 +89,7 @@ class LineStream(Stream):
         return [text for _, _, text in taken], starts, lines
 
     def _first_lines(self) -> list[bytes]:
-        self._held = self._take(SAMPLE)
+        self._held = self._take(SAMPLE, wait=True)
         if not self._held:
             raise self._failed or self._empty()
         return [text for _, _, text in self._held]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import select
 import sys
 import zlib
 from typing import Any
@@ -40,6 +41,8 @@ class Source:
         self._raw = raw
         # unpacked in small steps: damage costs the step that it is in
         self._step = 1 << 14 if packed else LARGEST
+        #: Whether it is a pipe, which gives its bytes when they come: see `piece`.
+        self.live = not packed and self._origin is None and hasattr(raw, "read1") and _has_number(raw)
         self._failed: str | None = None
         self._ready, self._head, self.offset = b"", b"", 0
 
@@ -51,9 +54,22 @@ class Source:
 
     def read(self, count: int) -> bytes:
         """The next ``count`` bytes, fewer only at the end."""
+        if len(self._ready) < count:
+            self._ready += self._more(count - len(self._ready))
+        return self._taken(count)
+
+    def piece(self, count: int) -> tuple[bytes, bool]:
+        """At most ``count`` bytes and whether they are the last: of a pipe those that are there, at least one."""
+        if not self.live:
+            data = self.read(count)
+            return data, len(data) < count
+        if not self._ready:
+            self._ready = self._file.piece(count)
+        data = self._taken(count)
+        return data, not data
+
+    def _taken(self, count: int) -> bytes:
         data, self._ready = self._ready[:count], self._ready[count:]
-        if len(data) < count:
-            data += self._more(count - len(data))
         if self.offset < HEAD:
             self._head += data[: HEAD - self.offset]
         self.offset += len(data)
@@ -133,6 +149,24 @@ class _Prefixed(io.RawIOBase):
             return _bytes(self._raw.read(count))
         data, self._prefix = self._prefix[:count], self._prefix[count:]
         return data
+
+    def piece(self, count: int) -> bytes:
+        """What is there now, after waiting for the first byte; nothing at the end."""
+        data = self.read(min(count, len(self._prefix))) or self._raw.read1(count)
+        while data and len(data) < count and select.select([self._raw], [], [], 0)[0]:
+            more = self._raw.read1(count - len(data))
+            if not more:
+                break
+            data += more
+        return bytes(data)
+
+
+def _has_number(raw: Any) -> bool:
+    """Whether the system knows the file, so that it can say when there is more."""
+    try:
+        return os.name == "posix" and raw.fileno() >= 0
+    except (AttributeError, OSError):
+        return False
 
 
 def _opened(source: Any) -> tuple[str, Any, bool]:

@@ -9,11 +9,11 @@ from typing import Any
 from gossamer.evaluate import Prequential, Record
 
 #: The first width of a record, the widest that is measured at once, and how many records there may be.
-FIRST, WIDEST, MOST = 100, 1600, 512
+FIRST, WIDEST, MOST = 100, 6400, 256
 
 
 class Evaluation(Prequential):
-    """A `Prequential` that keeps at most 512 records: then two neighbours become one, which is twice as wide.
+    """A `Prequential` that keeps at most 256 records: then two neighbours become one, which is twice as wide.
 
     A mean over the wider window is that of the two; so is "auc", where it is the mean of two areas.
 
@@ -24,7 +24,7 @@ class Evaluation(Prequential):
     >>> predictions = run.update(x, x[:, 0])
     >>> trace = run.finish()
     >>> len(trace), trace.records[0].rows, trace.records[-1].row
-    (350, 2, 700)
+    (175, 4, 700)
     """
 
     def __init__(self, model: Any, *, every: int | None = None, **options: Any) -> None:

@@ -8,57 +8,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
-#include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "onedim.hpp"
+#include "pool.hpp"
+#include "tree_shape.hpp"
 
 namespace gossamer {
-
-// Numbered blocks of one size that never move: a head and doubles behind it. Chunk k has 2^k of them.
-template <class Head> class Pool {
-public:
-    explicit Pool(std::size_t doubles) : stride_((sizeof(Head) + doubles * sizeof(double) + 63) / 64 * 64) {}
-
-    Head& operator[](int i) const {
-        const int k = 31 - __builtin_clz(static_cast<unsigned>(i + 1));
-        return *reinterpret_cast<Head*>(chunks_[k].get() + static_cast<std::size_t>(i + 1 - (1 << k)) * stride_);
-    }
-
-    // room for so many more, so that take() cannot fail
-    void reserve(int more) {
-        while (made_ + more > room() + static_cast<int>(free_.size()))
-            chunks_.emplace_back(
-                static_cast<char*>(::operator new(stride_ << chunks_.size(), std::align_val_t(64))));
-        if (free_.capacity() < static_cast<std::size_t>(room())) free_.reserve(room());
-    }
-    int take() {
-        int i = made_;
-        if (free_.empty()) {
-            ++made_;
-        } else {
-            i = free_.back();
-            free_.pop_back();
-        }
-        std::memset(static_cast<void*>(&(*this)[i]), 0, stride_);
-        return i;
-    }
-    void give_back(int i) { free_.push_back(i); }
-
-private:
-    struct Free {
-        void operator()(char* p) const { ::operator delete(p, std::align_val_t(64)); }
-    };
-    int room() const { return static_cast<int>((std::int64_t(1) << chunks_.size()) - 1); }
-
-    std::size_t stride_;
-    std::vector<std::unique_ptr<char, Free>> chunks_;
-    std::vector<int> free_;
-    int made_ = 0;
-};
 
 // A key of a coordinate: terms with the same number are told apart by their births.
 struct Key {
@@ -223,7 +180,7 @@ public:
     std::vector<std::int64_t> shape() const {
         std::vector<std::int64_t> sizes{height_};
         std::vector<int> level{root_};
-        std::vector<std::vector<std::int64_t>> counts;
+        Counts counts;
         for (int h = height_; h >= 0; --h) {
             std::vector<int> below;
             counts.emplace_back();
@@ -244,7 +201,7 @@ public:
     // coefs[i * rows + r] belongs to keys[i].
     bool build(const std::vector<Key>& keys, const std::vector<double>& coefs, int rows,
                const std::vector<std::int64_t>* shape = nullptr) {
-        std::vector<std::vector<std::int64_t>> counts;
+        Counts counts;
         if (shape == nullptr)
             counts = full_shape(static_cast<std::int64_t>(keys.size()));
         else if (!read_shape(*shape, static_cast<std::int64_t>(keys.size()), counts))
@@ -582,43 +539,6 @@ private:
         };
         visit(visit, root_, height_);
         refresh_top();
-    }
-
-    static std::vector<std::vector<std::int64_t>> full_shape(std::int64_t entries) {
-        std::vector<std::vector<std::int64_t>> counts;
-        std::int64_t largest = leaf_size;
-        do {
-            counts.emplace_back();
-            const std::int64_t groups = std::max<std::int64_t>(1, (entries + largest - 1) / largest);
-            for (std::int64_t i = 0; i < groups; ++i) counts.back().push_back(entries * (i + 1) / groups - entries * i / groups);
-            entries = groups;
-            largest = fan;
-        } while (entries > 1);
-        return counts;
-    }
-
-    static bool read_shape(const std::vector<std::int64_t>& shape, std::int64_t entries,
-                           std::vector<std::vector<std::int64_t>>& counts) {
-        std::size_t at = 0;
-        const auto next = [&]() -> std::int64_t { return at < shape.size() ? shape[at++] : -1; };
-        const std::int64_t height = next();
-        if (height < 0 || height > 31) return false;
-        for (std::int64_t level = 0; level <= height; ++level) {
-            const std::int64_t groups = next(), largest = level == 0 ? leaf_size : fan;
-            if (groups < 1 || groups > static_cast<std::int64_t>(shape.size() - at)) return false;
-            counts.emplace_back();
-            std::int64_t sum = 0;
-            for (std::int64_t i = 0; i < groups; ++i) {
-                const std::int64_t count = next();
-                const bool empty = height == 0 && entries == 0 && count == 0;
-                if ((count < 1 || count > largest) && !empty) return false;
-                counts.back().push_back(count);
-                sum += count;
-            }
-            if (sum != entries) return false;
-            entries = groups;
-        }
-        return entries == 1 && at == shape.size();
     }
 
     std::vector<Term> terms_;

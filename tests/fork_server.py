@@ -34,6 +34,8 @@ if __name__ == "__main__":
         if pid == 0:
             try:
                 child(request)
+            except KeyboardInterrupt:  # before the command has begun
+                os._exit(130)
             finally:
                 os._exit(99)
         if "signal" in request:

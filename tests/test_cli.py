@@ -115,9 +115,15 @@ def test_every_learner_and_kernel_has_a_name(shops, capsys):
         assert bool(without) == (target == "kind")
     assert set(parts.named_kernels()) >= {"gaussian", "laplace", "matern", "linear", "polynomial"}
     for kernel in parts.named_kernels():
-        code, out, _ = run(capsys, "run", shops, "--target", "sold", "--ignore", "price,kind", "--kernel", kernel)
+        own = ["--learner", "additive"] if kernel in ("spline", "brownian") else []  # of numbers from 0 on
+        options = ["--target", "sold", "--ignore", "price,kind", "--kernel", kernel]
+        code, out, _ = run(capsys, "run", shops, *options, *own)
         assert code == 0
         assert float(out.splitlines()[-1].split()[1]) < 0.4, kernel
+        if own:
+            code, _, err = run(capsys, "run", shops, *options)
+            assert code == 2
+            assert "--learner additive" in err
 
 
 # ------------------------------------------------------------------------------------------------------ what it writes

@@ -50,12 +50,13 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     """What learns."""
     group = parser.add_argument_group("model", "what is not given has the learner's default; see docs/cli.md")
     group.add_argument("--task", help="classification, regression or novelty (default: by the target)")
-    group.add_argument("--kernel", default="gaussian", metavar="NAME[:SETTING=VALUE...]",
-                       help="gaussian (the default), laplace, matern, linear, polynomial, ...")  # fmt: skip
+    group.add_argument("--kernel", metavar="NAME[:SETTING=VALUE...]",
+                       help="gaussian (the default), laplace, matern (that of the learner additive), linear, ..."
+                       )  # fmt: skip
     group.add_argument("--gamma", type=_value, help="width of the kernel; 'scale' (the default) is 1 / features")
     group.add_argument("--degree", type=int, help="of the polynomial kernel")
     group.add_argument("--coef0", type=float, help="of the polynomial kernel")
-    group.add_argument("--length", type=float, help="of the Matern kernel (default: sqrt(features))")
+    group.add_argument("--length", type=float, help="of the Matern and exponential kernels (default: sqrt(features))")
     group.add_argument("--budget", type=_value, metavar="N", help="the most support points, or none for all")
     group.add_argument("--loss", help="hinge, logistic, squared, huber, epsilon_insensitive, pinball, ...")
     for name, words in (
@@ -107,7 +108,7 @@ def build(learner: str, options: argparse.Namespace, task: str, features: int, s
     from gossamer.commands.parts import make_kernel, make_learner
 
     try:
-        kernel = make_kernel(options.kernel, given(options), features, options.scale)
+        kernel = make_kernel(options.kernel, given(options), features, options.scale, learner)
         return make_learner(learner, task, kernel, given(options), strict)
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -39,13 +39,15 @@ def named_kernels() -> dict[str, Any]:
     """The kernels that need nothing but numbers, by name.
 
     >>> sorted(named_kernels())[:2]
-    ['gaussian', 'laplace']
+    ['brownian', 'exponential']
     """
     found: dict[str, Any] = {}
     for name in kernels.__all__:
         part = getattr(kernels, name)
-        a_kernel = inspect.isclass(part) and issubclass(part, kernels.Kernel) and dataclasses.is_dataclass(part)
-        if a_kernel and all(field.default is not dataclasses.MISSING for field in dataclasses.fields(part)):
+        if not (inspect.isclass(part) and issubclass(part, kernels.Kernel) and dataclasses.is_dataclass(part)):
+            continue
+        needs_nothing = all(field.default is not dataclasses.MISSING for field in dataclasses.fields(part))
+        if needs_nothing and part is not kernels.Additive:
             found[name.lower()] = part
     return found
 
@@ -80,13 +82,17 @@ def as_value(text: str) -> Any:
     return plain
 
 
-def make_kernel(spec: str, options: Mapping[str, Any], features: int, scaled: bool) -> kernels.Kernel:
+def make_kernel(
+    spec: str | None, options: Mapping[str, Any], features: int, scaled: bool, learner: str
+) -> kernels.Kernel:
     """A kernel by name. ``options`` are those of the command line that were given.
 
     The features are scaled to variance 1, so that two rows lie at a squared distance of about 2 * features. A width
-    that was not given follows from that: gamma = 1 / features, length = sqrt(features).
+    that was not given follows from that: gamma = 1 / features, length = sqrt(features). A kernel of one number is
+    summed over the features. The learner `additive` does that itself, with features that it maps into (0, 1).
     """
-    name, settings = parsed(spec)
+    by_feature = parsed(learner)[0] == "additive"
+    name, settings = parsed(spec or ("matern" if by_feature else "gaussian"))
     known = named_kernels()
     kind = known[_checks.one_of("run", "kernel", name, known)]
     taken = [field.name for field in dataclasses.fields(kind)]
@@ -95,11 +101,17 @@ def make_kernel(spec: str, options: Mapping[str, Any], features: int, scaled: bo
         if key not in taken:
             raise _checks.wrong("run", key, f"left out for the kernel {name!r}, which takes {_listed(taken)}", value)
     if given.get("gamma", "scale") == "scale" and "gamma" in taken:
-        given["gamma"] = 1.0 / features if scaled or kind is kernels.Polynomial else "scale"
+        given["gamma"] = 50.0 if by_feature else 1.0 / features if scaled or kind is kernels.Polynomial else "scale"
+    one_number = issubclass(kind, (kernels.Exponential, kernels.Brownian, kernels.Spline))
     if "length" in taken:
-        given.setdefault("length", math.sqrt(features))
+        given.setdefault("length", 0.1 if by_feature else 1.0 if one_number else math.sqrt(features))
     made: kernels.Kernel = kind(**given)
-    return made
+    if by_feature or not one_number:
+        return made
+    if scaled and kind is not kernels.Exponential:
+        rule = "one that takes negative numbers, as scaled features are (or --learner additive, or --no-scale)"
+        raise _checks.wrong("run", "kernel", rule, name)
+    return kernels.Additive(made)
 
 
 def make_learner(
@@ -151,7 +163,7 @@ def usual(name: str, task: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
     if name == "silk" and task != "novelty":
         given["C"] = 0.5
     if "budget" in defaults and defaults["budget"].default is None:
-        given["budget"] = 256
+        given["budget"] = 100_000 if name == "additive" else 256  # trees are as fast with many
     if task == "regression" and "fit_intercept" in defaults:
         given["fit_intercept"] = True
     return given

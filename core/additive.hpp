@@ -76,6 +76,11 @@ public:
             const auto from = [i](auto* p) { return p == nullptr ? p : p + i; };
             const T* row = x + i * d_;
             read_keys(row, keys_);
+            if (i == 0) fetch(trees_, keys_.data());
+            if (i + 1 < n) {  // the next row's nodes come while this one is learned
+                read_keys(row + d_, others_);
+                fetch(trees_, others_.data());
+            }
             const double kappa = kernel(keys_, keys_), kappa0 = kappa > tiny_kappa ? kappa : 0.0;
             double value = 0;
             Block<double> block;
@@ -250,7 +255,6 @@ private:
         static thread_local std::vector<double> room;
         if (room.size() < scratch()) room.resize(scratch());
         std::fill_n(out, rows(), 0.0);
-        fetch(trees_, keys.data());
         for (int k = 0; k < effects(); ++k) trees_[k].add(keys[k], room.data(), out);
     }
 
@@ -273,11 +277,14 @@ private:
 
     void score_by(const std::vector<Tree>& trees, double scale, double offset, const T* x, std::int64_t n,
                   double* scores, int columns) const {
-        std::vector<double> sums(rows()), room(scratch()), keys;
+        std::vector<double> sums(rows()), room(scratch()), keys, next;
         for (std::int64_t i = 0; i < n; ++i) {
             std::fill(sums.begin(), sums.end(), 0.0);
             read_keys(x + i * d_, keys);
-            fetch(trees, keys.data());
+            if (i + 1 < n) {
+                read_keys(x + (i + 1) * d_, next);
+                fetch(trees, next.data());
+            }
             for (int k = 0; k < effects(); ++k) trees[k].add(keys[k], room.data(), sums.data());
             double* out = scores + i * columns;
             for (int c = 0; c < std::min(columns, outputs()); ++c) out[c] = scale * sums[c] + offset;

@@ -66,13 +66,20 @@ template <class T> void add(const Term* terms, int count, T x, const T* s, int n
         });
 }
 
-inline D below(int first, int end) {  // 1 for the lanes first + l < end, else 0
+typedef Simd<double>::I Mask;
+
+inline D numbered(int first) {  // first, first + 1, ...
     D lane;
     for (int l = 0; l < lanes; ++l) lane[l] = l;
-    return lane < all<double>(end - first) ? all<double>(1) : D{};
+    return lane + all<double>(first);
 }
 
-inline D chosen(D mask, D v) { return mask > 0 ? v : D{}; }  // also where v is not finite
+inline D chosen(Mask mask, D v) { return mask ? v : D{}; }  // also where v is not finite
+
+// C(n, k) for n up to a term's order
+template <class Order> inline double binomial(Order, int n, int k) { return binomials(n)[k]; }
+inline double binomial(Fixed<0>, int, int) { return 1; }
+inline double binomial(Fixed<1>, int, int) { return 1; }
 
 inline double total(D v) {
     double sum = 0;
@@ -100,24 +107,24 @@ void leaf(const Term* terms, int count, double x, const double* keys, int n, con
 
 // w[k * fan + i]: what moment k of child i counts in f(x)
 template <class Order>
-inline void read_decay(const Term& term, Order order, D distance, D left, D right, double* w) {
+inline void read_decay(const Term& term, Order order, D distance, Mask left, Mask right, double* w) {
     const D u = lower<double>(all<double>(term.theta) * distance, all<double>(far));
     const D e = exp_negative<double>(-u);
     for (int l = 0; l <= order; ++l) {
-        D q = all<double>(term.coefs[order] * binomials(order)[l]);
-        for (int j = order - 1; j >= l; --j) q = muladd(q, u, all<double>(term.coefs[j] * binomials(j)[l]));
-        store<double>(w + (term.left + l) * fan, e * q * left);
-        store<double>(w + (term.right + l) * fan, e * q * right);
+        D q = all<double>(term.coefs[order] * binomial(order, order, l));
+        for (int j = order - 1; j >= l; --j) q = muladd(q, u, all<double>(term.coefs[j] * binomial(order, j, l)));
+        store<double>(w + (term.left + l) * fan, chosen(left, e * q));
+        store<double>(w + (term.right + l) * fan, chosen(right, e * q));
     }
 }
 
 template <class Order>
-inline void read_ramp(const Term& term, Order order, double x, D distance, D left, D right, double* w) {
+inline void read_ramp(const Term& term, Order order, double x, D distance, Mask left, Mask right, double* w) {
     double* to = w + term.left * fan;
     for (int j = 0; j <= order; ++j) {
-        D power = left * all<double>(term.coefs[j]);
+        D power = chosen(left, all<double>(term.coefs[j]));
         for (int l = j; l >= 0; --l) {
-            store<double>(to + (j * (j + 1) / 2 + l) * fan, power * binomials(j)[l]);
+            store<double>(to + (j * (j + 1) / 2 + l) * fan, power * binomial(order, j, l));
             power = power * distance;
         }
     }
@@ -127,10 +134,10 @@ inline void read_ramp(const Term& term, Order order, double x, D distance, D lef
         double rest = 1;
         D sum = {};
         for (int j = order; j >= l; --j) {
-            sum = muladd(sum, distance, all<double>(term.coefs[j] * binomials(j)[l] * rest));
+            sum = muladd(sum, distance, all<double>(term.coefs[j] * binomial(order, j, l) * rest));
             rest *= x;
         }
-        store<double>(to + l * fan, sum * right * high);
+        store<double>(to + l * fan, chosen(right, sum * high));
     }
 }
 
@@ -141,7 +148,9 @@ void read(const Term* terms, int count, double x, const double* lo, const double
         if (term.kind == Kind::power) continue;
         by_order(term.order, [&](auto order) {
             for (int i = 0; i < fan; i += lanes) {
-                const D left = below(i, c), right = below(i, n) - below(i, c + 1);
+                const D child = numbered(i);
+                const Mask left = child < all<double>(c);
+                const Mask right = (child > all<double>(c)) & (child < all<double>(n));
                 const D distance =
                     chosen(left, all<double>(x) - load<double>(hi + i)) + chosen(right, load<double>(lo + i) - x);
                 if (term.kind == Kind::decay)
@@ -159,45 +168,49 @@ void read(const Term* terms, int count, double x, const double* lo, const double
     }
 }
 
-// the moments of one term of a leaf's entries; put(moment, weights of the entries)
+// the moments of one term of a leaf's entries; put(moment, weights of the entries), whose coefficients behind n are 0
 template <class Order, class Put>
 inline void gather_term(const Term& term, Order order, double lo, double hi, const double* keys, int n, Put&& put) {
     constexpr int vectors = leaf_size / lanes;
-    D key[vectors], mask[vectors], w[vectors], step[vectors];
-    for (int v = 0; v < vectors; ++v) {
-        key[v] = load<double>(keys + v * lanes);
-        mask[v] = below(v * lanes, n);
-    }
-    const auto multiply = [&] {
-        for (int v = 0; v < vectors; ++v) w[v] = w[v] * step[v];
+    D key[vectors], w[vectors], step[vectors];
+    for (int v = 0; v < vectors; ++v) key[v] = chosen(numbered(v * lanes) < all<double>(n), load<double>(keys + v * lanes));
+    const auto multiply = [&](D* a, const D* b) {
+        for (int v = 0; v < vectors; ++v) a[v] = a[v] * b[v];
     };
     if (term.kind == Kind::power) {
-        for (int v = 0; v < vectors; ++v) w[v] = raised<double>(key[v], order) * mask[v];
+        for (int v = 0; v < vectors; ++v) w[v] = raised<double>(key[v], order);
         put(term.total, w);
         return;
     }
-    for (int side = 0; side < 2; ++side) {
-        const bool left = side == 0;
-        for (int v = 0; v < vectors; ++v) {  // distances from the anchor, in the term's own measure
-            step[v] = chosen(mask[v], left ? all<double>(hi) - key[v] : key[v] - lo);
+    // distances from an anchor, in the term's own measure; of the entries behind n too, as long as they are numbers
+    const auto measure = [&](bool left) {
+        for (int v = 0; v < vectors; ++v) {
+            step[v] = chosen(numbered(v * lanes) < all<double>(n), left ? all<double>(hi) - key[v] : key[v] - lo);
             if (term.kind == Kind::decay) step[v] = lower<double>(all<double>(term.theta) * step[v], all<double>(far));
         }
-        if (term.kind == Kind::ramp && left) {
-            for (int j = 0; j <= order; ++j) {
-                for (int v = 0; v < vectors; ++v) w[v] = raised<double>(key[v], 2 * order + 1 - j) * mask[v];
-                for (int l = 0; l <= j; ++l) {
-                    put(term.left + j * (j + 1) / 2 + l, w);
-                    multiply();
-                }
-            }
-            continue;
+    };
+    const auto powers = [&](int first, int count) {
+        for (int l = 0; l < count; ++l) {
+            if (l > 0) multiply(w, step);
+            put(first + l, w);
         }
-        for (int v = 0; v < vectors; ++v) w[v] = term.kind == Kind::decay ? exp_negative<double>(-step[v]) * mask[v] : mask[v];
-        for (int l = 0; l <= order; ++l) {
-            put((left ? term.left : term.right) + l, w);
-            multiply();
+    };
+    measure(true);
+    if (term.kind == Kind::ramp) {
+        D high[vectors];  // key^(2z+1-j)
+        for (int v = 0; v < vectors; ++v) high[v] = raised<double>(key[v], order + 1);
+        for (int j = order; j >= 0; --j) {
+            for (int v = 0; v < vectors; ++v) w[v] = high[v];
+            powers(term.left + j * (j + 1) / 2, j + 1);
+            if (j > 0) multiply(high, key);
         }
+    } else {
+        for (int v = 0; v < vectors; ++v) w[v] = exp_negative<double>(-step[v]);
+        powers(term.left, order + 1);
     }
+    measure(false);
+    for (int v = 0; v < vectors; ++v) w[v] = term.kind == Kind::decay ? exp_negative<double>(-step[v]) : all<double>(1);
+    powers(term.right, order + 1);
 }
 
 void gather(const Term* terms, int count, double lo, double hi, const double* keys, int n, const double* coefs,
@@ -218,7 +231,7 @@ template <class Order> inline void shift(const double* powers, Order order, cons
     for (int l = 0; l <= order; ++l) {
         D sum = {};
         for (int a = 0; a <= l; ++a) {
-            const D c = all<double>(binomials(l)[a]);
+            const double c = binomial(order, l, a);
             for (int i = 0; i < fan; i += lanes)
                 sum = muladd(c * load<double>(powers + (l - a) * fan + i), load<double>(m + a * fan + i), sum);
         }
@@ -233,12 +246,14 @@ inline void lift_term(const Term& term, Order order, double lo, double hi, const
     for (int side = 0; side < 2; ++side) {
         const bool left = side == 0;
         for (int i = 0; i < fan; i += lanes) {
-            D power = below(i, n);
-            D d = chosen(power, left ? all<double>(hi) - load<double>(his + i) : load<double>(los + i) - lo);
+            const Mask used = numbered(i) < all<double>(n);
+            D d = chosen(used, left ? all<double>(hi) - load<double>(his + i) : load<double>(los + i) - lo);
+            D power = all<double>(1);
             if (term.kind == Kind::decay) {
                 d = lower<double>(all<double>(term.theta) * d, all<double>(far));
-                power = power * exp_negative<double>(-d);
+                power = exp_negative<double>(-d);
             }
+            power = chosen(used, power);
             for (int l = 0; l <= order; ++l) {
                 store<double>(powers + l * fan + i, power);
                 power = power * d;

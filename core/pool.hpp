@@ -2,10 +2,15 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 namespace gossamer {
 
@@ -22,8 +27,7 @@ public:
     // room for so many more, so that take() cannot fail
     void reserve(int more) {
         while (made_ + more > room() + static_cast<int>(free_.size()))
-            chunks_.emplace_back(
-                static_cast<char*>(::operator new(stride_ << chunks_.size(), std::align_val_t(64))));
+            chunks_.emplace_back(static_cast<char*>(raw(stride_ << chunks_.size())));
         if (free_.capacity() < static_cast<std::size_t>(room())) free_.reserve(room());
     }
     int take() {
@@ -40,9 +44,20 @@ public:
     void give_back(int i) { free_.push_back(i); }
 
 private:
+    static constexpr std::size_t page = std::size_t(2) << 20;
     struct Free {
-        void operator()(char* p) const { ::operator delete(p, std::align_val_t(64)); }
+        void operator()(char* p) const { std::free(p); }
     };
+    // Blocks are visited at random: in large pages, where the system has them, their addresses are found sooner.
+    static void* raw(std::size_t bytes) {
+        const std::size_t align = bytes >= 2 * page ? page : 64;
+        void* p = std::aligned_alloc(align, (bytes + align - 1) / align * align);
+        if (p == nullptr) throw std::bad_alloc();
+#ifdef __linux__
+        if (align == page) madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+        return p;
+    }
     int room() const { return static_cast<int>((std::int64_t(1) << chunks_.size()) - 1); }
 
     std::size_t stride_;

@@ -296,7 +296,7 @@ private:
     };
 
     static void fetch(const void* block, std::size_t bytes) {
-        for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(block) + i);
+        for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(block) + i, 0, 2);
     }
 
     double* coefs(const Leaf& leaf) const { return const_cast<double*>(reinterpret_cast<const double*>(&leaf + 1)); }

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from gossamer import _checks
+from gossamer.commands.ahead import ahead
 from gossamer.commands.options import MODEL, add_data, add_model, anomaly, build, open_data
 
 if TYPE_CHECKING:
@@ -227,7 +228,8 @@ class _Run:
         self.bar.begin(self.evaluation.row)
         start, first = time.perf_counter(), self.evaluation.row
         try:
-            for chunk in self.stream:
+            # rows of a pipe are learned as they come, and a wait for them can be ended
+            for chunk in self.stream if self.options.data == "-" else ahead(self.stream):
                 self.interrupts.learning = True
                 self._learn(chunk)
                 self.interrupts.learning = False

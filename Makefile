@@ -13,10 +13,10 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src core -name __pycache__ -prune -o ! -name '*.pyc' -print)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench sanitize clean
+.PHONY: help demo test bench bench-video sanitize clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.extra-plot ## six learners on a drifting stream: tables, and a picture in out/demo.png
 	@mkdir -p out
@@ -39,6 +39,9 @@ bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the fac
 	@$(BIN)/python benchmarks/shell.py $(ARGS)
 	@$(BIN)/python benchmarks/faces.py $(ARGS)
 	@$(BIN)/python benchmarks/river_face.py $(ARGS)
+
+bench-video: $(VENV)/.extra-bench $(VENV)/.extra-video ## the background subtractor against OpenCV's (GOSSAMER_DATA has the clips)
+	@$(BIN)/python benchmarks/video.py $(ARGS)
 
 sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-behaviour sanitizers
 	@command -v cmake > /dev/null || $(PIP) install -qq cmake

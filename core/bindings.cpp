@@ -360,6 +360,7 @@ template <class T> void bind_scaler(nb::module_& m) {
 }  // namespace
 
 void bind_csv(nb::module_& m);  // bindings_csv.cpp
+void bind_video(nb::module_& m);  // bindings_video.cpp
 
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core of gossamer.";
@@ -375,6 +376,7 @@ NB_MODULE(_core, m) {
     bind_learner<double>(m, "Learner64");
     bind_additive<float>(m, "Additive32");
     bind_additive<double>(m, "Additive64");
+    bind_video(m);
 
     nb::class_<Loop>(m, "Loop", "The loop over blocks of kernel values that the caller has made.")
         .def(

@@ -6,13 +6,15 @@
 #include <string>
 
 #include "onedim.hpp"
+#include "video_tiles.hpp"
 
 namespace gossamer {
 
 #define GOSSAMER_DECLARE(isa)                  \
     extern const Tiles<float> tiles32_##isa;   \
     extern const Tiles<double> tiles64_##isa;  \
-    extern const OneDim onedim_##isa;
+    extern const OneDim onedim_##isa;          \
+    extern const VideoTiles video_##isa;
 GOSSAMER_DECLARE(baseline)
 #ifdef GOSSAMER_X86
 GOSSAMER_DECLARE(avx2)
@@ -84,6 +86,14 @@ const OneDim& onedim() {
     if (isa() == Isa::avx2) return onedim_avx2;
 #endif
     return onedim_baseline;
+}
+
+const VideoTiles& video_tiles() {
+#ifdef GOSSAMER_X86
+    if (isa() == Isa::avx512) return video_avx512;
+    if (isa() == Isa::avx2) return video_avx2;
+#endif
+    return video_baseline;
 }
 
 namespace {

@@ -13,6 +13,7 @@
 
 #include "additive.hpp"
 #include "core_trees.hpp"
+#include "core_video.hpp"
 #include "learner.hpp"
 #include "scaler.hpp"
 
@@ -404,7 +405,7 @@ int main() {
     scaler<double>();
     scaler<float>();
     errors();
-    failures += test_trees() + test_ranking();
+    failures += test_trees() + test_ranking() + test_video();
     std::printf("%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
     return failures == 0 ? 0 : 1;
 }

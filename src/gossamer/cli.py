@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from gossamer._version import __version__
-from gossamer.commands import compare, demo, inspect, predict, run
+from gossamer.commands import compare, demo, inspect, predict, run, video
 from gossamer.commands.options import UsageError
 
 #: What the shell sees: bad data, bad usage, and 128 + the number of the signal.
@@ -24,6 +24,7 @@ examples:
   gossamer predict m.gsm new.csv                 use it
   gossamer inspect m.gsm                         what is in the file
   gossamer compare data.csv --target y --learners silk,norma,pa --plot them.png
+  gossamer video street.mp4 --out masks.mp4      what moves in a video
   gossamer demo --rows 20000                     six learners on a drifting stream, and a picture in demo.png
 
 gossamer COMMAND --help tells the options of a command.
@@ -94,7 +95,7 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"gossamer {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="command", dest="command", required=True)
-    for command in (run, predict, inspect, compare, demo):
+    for command in (run, predict, inspect, compare, video, demo):
         command.add(commands)
     return parser
 

@@ -140,7 +140,7 @@ public:
                 trees_[k].add(coordinates_[k].key(x + i * d_), room.data(), sums.data());
                 double* out = scores + (i * effects() + k) * columns;
                 for (int c = 0; c < std::min(columns, outputs()); ++c) out[c] = loop_.expansion.scale * sums[c];
-                join_labels(out);
+                loop_.expansion.join(out);
             }
     }
 
@@ -288,19 +288,7 @@ private:
             for (int k = 0; k < effects(); ++k) trees[k].add(keys[k], room.data(), sums.data());
             double* out = scores + i * columns;
             for (int c = 0; c < std::min(columns, outputs()); ++c) out[c] = scale * sums[c] + offset;
-            join_labels(out);
-        }
-    }
-
-    // f(x, .) = K_Y g(x, .)
-    void join_labels(double* f) const {
-        const Values& labels = loop_.expansion.labels;
-        if (labels.empty()) return;
-        const int n = outputs();
-        const Values g(f, f + n);
-        for (int a = 0; a < n; ++a) {
-            f[a] = 0;
-            for (int b = 0; b < n; ++b) f[a] += labels[a * n + b] * g[b];
+            loop_.expansion.join(out);
         }
     }
 

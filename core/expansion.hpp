@@ -275,6 +275,17 @@ struct Expansion {
         return sums;
     }
 
+    // f(x, .) = K_Y g(x, .), in place
+    void join(double* f) const {
+        if (labels.empty()) return;
+        const int n = outputs();
+        const Values g(f, f + n);
+        for (int a = 0; a < n; ++a) {
+            f[a] = 0;
+            for (int b = 0; b < n; ++b) f[a] += labels[a * n + b] * g[b];
+        }
+    }
+
     double trace_coef(int output, int slot) const {
         return trace_scale * trace[output][slot] + mix * scale * raw[output][slot];
     }

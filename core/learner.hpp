@@ -166,7 +166,7 @@ private:
                 rows.against_single(kernel_, points, x + i * d_, d_, g.data());
                 for (int c = 0; c < outputs; ++c)
                     scores[i * columns + c] = scale * ops.dot(g.data(), coefs[c].data(), m) + offset;
-                join_labels(scores + i * columns, outputs);
+                loop_.expansion.join(scores + i * columns);
             }
             return;
         }
@@ -187,19 +187,8 @@ private:
                 double* out = scores + (i + t) * columns;
                 for (int c = 0; c < outputs; ++c)
                     out[c] = scale * fold(sums.data() + c * partial_sums * rows.ld + t, rows.ld) + offset;
-                join_labels(out, outputs);
+                loop_.expansion.join(out);
             }
-        }
-    }
-
-    // f(x, .) = K_Y g(x, .)
-    void join_labels(double* f, int n) const {
-        const Values& labels = loop_.expansion.labels;
-        if (labels.empty()) return;
-        const Values g(f, f + n);
-        for (int a = 0; a < n; ++a) {
-            f[a] = 0;
-            for (int b = 0; b < n; ++b) f[a] += labels[a * n + b] * g[b];
         }
     }
 

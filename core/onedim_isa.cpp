@@ -33,15 +33,6 @@ template <class T> inline V<T> horner(const double* coefs, int order, V<T> u) {
     return sum;
 }
 
-template <class T> inline V<T> raised(V<T> base, int exponent) {
-    V<T> result = all<T>(1);
-    for (; exponent > 0; exponent >>= 1) {
-        if (exponent & 1) result = result * base;
-        if (exponent > 1) base = base * base;
-    }
-    return result;
-}
-
 // k(p, q) of one term, see value() in onedim.hpp
 template <class T, class Order> inline V<T> values(const Term& term, Order order, V<T> p, V<T> q) {
     if (term.kind == Kind::power) return all<T>(static_cast<T>(term.coefs[0])) * raised<T>(p * q, order);

@@ -69,6 +69,16 @@ inline V<double> muladd(V<double> a, V<double> b, V<double> c) {
 
 template <class T> inline V<T> absolute(V<T> v) { return v < 0 ? -v : v; }
 
+// base^exponent
+template <class T> inline V<T> raised(V<T> base, int exponent) {
+    V<T> result = all<T>(1);
+    for (; exponent > 0; exponent >>= 1) {
+        if (exponent & 1) result = result * base;
+        if (exponent > 1) base = base * base;
+    }
+    return result;
+}
+
 // exp(x) for x <= 0: x = n ln 2 + r, |r| <= ln(2)/2, a Taylor polynomial in r (its even and its odd terms side by
 // side, since latency is what costs), and n added to the exponent. Below the smallest normal number the result is 0.
 template <class T> struct ExpParts;

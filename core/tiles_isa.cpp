@@ -195,20 +195,11 @@ template <class T> inline V<T> square_root(V<T> v) {
     return r;
 }
 
-template <class T> inline V<T> power(V<T> base, int degree) {
-    V<T> result = all<T>(1);
-    for (; degree > 0; degree >>= 1) {
-        if (degree & 1) result = result * base;
-        if (degree > 1) base = base * base;
-    }
-    return result;
-}
-
 template <Map map, class T> inline V<T> mapped(const MapParams& params, V<T> z) {
     const V<T> gamma = all<T>(static_cast<T>(params.gamma));
     if constexpr (map == Map::identity) return z;
     if constexpr (map == Map::polynomial)
-        return power<T>(muladd(gamma, z, all<T>(static_cast<T>(params.coef0))), params.degree);
+        return raised<T>(muladd(gamma, z, all<T>(static_cast<T>(params.coef0))), params.degree);
     if constexpr (map == Map::gaussian || map == Map::laplace) return exp_negative<T>(-gamma * z);
     const V<T> r = gamma * square_root<T>(z);  // gamma = sqrt(2 nu) / length
     const V<T> decay = exp_negative<T>(-r);

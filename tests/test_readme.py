@@ -25,7 +25,7 @@ def test_code_runs():
             assert promise in printed.getvalue()
 
 
-@pytest.mark.parametrize("name", ["engine", "rules", "additive"])
+@pytest.mark.parametrize("name", ["engine", "rules", "additive", "faces", "shell"])
 def test_tables_are_generated(name):
     """A table of the README is the one that its benchmark wrote last."""
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"

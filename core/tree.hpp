@@ -29,10 +29,9 @@ public:
     // rows: coefficient rows, one per output (and one more for each where there is a trace)
     Tree(std::vector<Term> terms, int rows) : terms_(std::move(terms)), rows_(rows), leaves_(0), nodes_(0) {
         for (Term& term : terms_) {
-            term.left = left_;
-            left_ += term.left_count();
+            term.left = used_;
+            used_ += term.left_count();
         }
-        used_ = left_;
         for (Term& term : terms_) {
             term.right = used_;
             used_ += term.right_count();
@@ -542,7 +541,7 @@ private:
     }
 
     std::vector<Term> terms_;
-    int rows_, left_ = 0, used_ = 0, moments_ = 0;  // moments: left, left and right, all
+    int rows_, used_ = 0, moments_ = 0;  // moments: left and right, all
     Pool<Leaf> leaves_;
     Pool<Node> nodes_;
     int root_ = 0, height_ = 0;

@@ -31,8 +31,6 @@ def add(commands: Any) -> None:
     add_model(parser)
     parser.add_argument("--learners", default="silk,norma,pa", metavar="NAME[:SETTING=VALUE...],...",
                         help="which (default: silk,norma,pa; all is all there are for the task)")  # fmt: skip
-    parser.add_argument("--anomaly", default="1", metavar="LABEL", help="with --task novelty and a target: its label "
-                        "for an anomaly (default: 1)")  # fmt: skip
     parser.add_argument("--plot", metavar="FILE", help="a picture of the errors: .png, .pdf or .svg")
     parser.add_argument("--quiet", action="store_true", help="no bar")
     parser.set_defaults(work=work)

@@ -50,6 +50,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     """What learns."""
     group = parser.add_argument_group("model", "what is not given has the learner's default; see docs/cli.md")
     group.add_argument("--task", help="classification, regression or novelty (default: by the target)")
+    group.add_argument("--anomaly", default="1", metavar="LABEL",
+                       help="with --task novelty and a target: its label for an anomaly (default: 1)")  # fmt: skip
     group.add_argument("--kernel", metavar="NAME[:SETTING=VALUE...]",
                        help="gaussian (the default), laplace, matern (that of the learner additive), linear, ..."
                        )  # fmt: skip

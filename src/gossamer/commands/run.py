@@ -51,8 +51,6 @@ def add(commands: Any) -> None:
                         help="silk (the default), norma, pa, projection, perceptron, alma, svmd, ...")  # fmt: skip
     parser.add_argument("--model", metavar="FILE", help="go on with a model that --save wrote")
     parser.add_argument("--delay", type=int, default=0, metavar="N", help="labels come N rows late")
-    parser.add_argument("--anomaly", default="1", metavar="LABEL", help="with --task novelty and a target: its label "
-                        "for an anomaly (default: 1)")  # fmt: skip
     group = parser.add_argument_group("results")
     group.add_argument("--out", metavar="FILE", help="predictions, as CSV or, if it ends in .jsonl, JSON lines; - is "
                        "standard output")  # fmt: skip

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <optional>
 
 #include "additive.hpp"
@@ -78,6 +79,12 @@ template <class F> void each_number(F&& f, Loop& loop) {
     f("rounds_scale", e.rounds_scale);
     f("offset_sum", e.offset_sum);
     f("refresh_in", e.refresh_in);
+    f("discarded", e.discarded);
+    f("spent", e.spent);
+    f("room", e.room);
+    f("window", e.window);
+    f("window_lost", e.window_lost);
+    f("inverse_age", e.inverse.age);
     f("known", loop.known);
     f("steps", loop.steps);
     f("updates", loop.updates);
@@ -95,9 +102,16 @@ State state_of(Loop& loop) {
     state["entered"] = array(e.entered);
     state["births"] = array(e.births);
     state["ids"] = array(e.ids);
+    if (e.inverse.active) state["inverse"] = array(e.inverse.triangle());
     state["level"] = loop.level();
     each_number([&](const char* name, auto number) { state[name] = number; }, loop);
     return state;
+}
+
+void expect(std::size_t got, std::size_t wanted, const char* what) {
+    if (got != wanted)
+        throw std::invalid_argument(std::string("The '") + what + "' parameter of the core must have " +
+                                    std::to_string(wanted) + " entries. Got " + std::to_string(got) + " instead.");
 }
 
 void restore(Loop& loop, const State& state) {
@@ -123,15 +137,22 @@ void restore(Loop& loop, const State& state) {
     e.entered = entered;
     e.births = births;
     e.ids = ids;
+    e.inverse.clear();
+    if (state.contains("inverse")) {
+        const Values inverse = values<double>(state["inverse"]);
+        expect(inverse.size(), m * (m + 1) / 2, "inverse");
+        e.inverse.set_triangle(inverse, static_cast<int>(m));
+    }
     if (loop.adapts()) loop.set_level(nb::cast<double>(state["level"]));
     each_number(
         [&](const char* name, auto& number) { number = nb::cast<std::decay_t<decltype(number)>>(state[name]); }, loop);
     e.restored();
 }
 
-// The events of a block for a caller who keeps the points: (0, row, slot) placed, (1, slot, last) removed.
+// The events of a block for a caller who keeps the points: (0, row, slot) placed, (1, slot, last) removed, (2, slot and
+// other, h) the point of a slot has become h of itself and 1 - h of another.
 struct Recorder {
-    static constexpr bool direct = false;
+    static constexpr bool direct = false, blends = false;
     const double* cross;
     double* g;
     std::ptrdiff_t ld;
@@ -142,13 +163,12 @@ struct Recorder {
         events.insert(events.end(), {0, row, slot});
     }
     void remove(int slot, int last) { events.insert(events.end(), {1, slot, last}); }
+    void blend(int slot, int other, double h) {
+        std::int64_t bits;
+        std::memcpy(&bits, &h, sizeof bits);
+        events.insert(events.end(), {2, (static_cast<std::int64_t>(slot) << 32) + other, bits});
+    }
 };
-
-void expect(std::size_t got, std::size_t wanted, const char* what) {
-    if (got != wanted)
-        throw std::invalid_argument(std::string("The '") + what + "' parameter of the core must have " +
-                                    std::to_string(wanted) + " entries. Got " + std::to_string(got) + " instead.");
-}
 
 template <class A> auto pointer(const std::optional<A>& values, std::size_t n, const char* what) {
     if (values) expect(values->size(), n, what);

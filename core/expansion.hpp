@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "inverse.hpp"
 #include "ranking.hpp"
 #include "tiles.hpp"
 
@@ -49,6 +50,10 @@ struct Expansion {
     Values labels;         // label kernel, outputs x outputs; empty: the identity
     double scale = 1, trace_scale = 1, offset = 0, norm2 = 0;
     double mix = 0, inner = 0, rate = 0;  // of the trace: v = w + mix f, <f, v>, SVMD's step size
+    double discarded = 0;                 // the norms of what was thrown away, added up
+    double spent = 0;                     // of the Forgetron's bound
+    double room = 0, window_lost = 0;     // of a budget that grows
+    std::int64_t window = 0;
 
     Average average = Average::none;
     double rounds_scale = 0, offset_sum = 0;
@@ -62,6 +67,7 @@ struct Expansion {
     std::ptrdiff_t stride = 0;
     bool with_ids = false;
     std::unordered_map<std::int64_t, int> slot_of;
+    Inverse inverse;          // for budgets that project
     mutable Ranking ranking;  // for budgets that look for the first of many slots
 
     bool tracks() const { return with_gram || evaluator != nullptr; }  // the norm through removals
@@ -142,6 +148,7 @@ struct Expansion {
                 f[c] -= joint(slot, c) * k;
                 if (v != nullptr) v[c] -= trace_coef(c, slot) * k;
             }
+            throw_away(slot);
             leave(slot);
         } else {
             for (Rows2* rows : {&raw, &summed, &trace})
@@ -183,9 +190,105 @@ struct Expansion {
         measure(slot);
     }
 
+    // f <- f + sum_c move[c] P k((x, c), .), P the projection on the span of the points, which inverse.solve has found
+    void absorb(const double* move, const double* trace_move, const double* f, const double* v) {
+        const int n = outputs(), m = size();
+        double cross = 0;
+        for (int c = 0; c < n; ++c) {
+            cross += 2 * move[c] * f[c];
+            if (v != nullptr) inner += trace_move[c] * f[c] + move[c] * v[c] + move[c] * trace_move[c] * inverse.inside;
+        }
+        settle_sums();
+        for (int c = 0; c < n; ++c) {
+            tiles<double>().rank_two(raw[c].data(), move[c] / scale, inverse.weights.data(), 0.0, raw[c].data(), m);
+            if (v == nullptr) continue;
+            const double w = (trace_move[c] - mix * move[c]) / trace_scale;
+            tiles<double>().rank_two(trace[c].data(), w, inverse.weights.data(), 0.0, trace[c].data(), m);
+        }
+        measure_all();
+        const double whole = square(move);
+        add(cross, inverse.inside * whole);
+        discarded += std::sqrt(inverse.residual * whole);
+    }
+
+    // the function of a slot goes to the others by their share in it, and to the newcomer that takes its place, whose
+    // coefficients change by the share that stands at the slot
+    void spread(int slot, const Values& share, double* move, double* trace_move) {
+        settle_sums();
+        for (int c = 0; c < outputs(); ++c) {
+            const double a = raw[c][slot], w = trace.empty() ? 0.0 : trace[c][slot];
+            if (!trace.empty()) trace_move[c] -= trace_coef(c, slot) * share[slot];
+            move[c] -= scale * a * share[slot];
+            tiles<double>().rank_two(raw[c].data(), -a, share.data(), 0.0, share.data(), size());
+            raw[c][slot] = 0;
+            if (trace.empty()) continue;
+            tiles<double>().rank_two(trace[c].data(), -w, share.data(), 0.0, share.data(), size());
+            trace[c][slot] = 0;
+        }
+        measure_all();
+    }
+
+    // a term whose function was given to others by their weights in it; none is left in its slot
+    void hand_over(int slot, const Values& weights, double outside) {
+        settle_sums();
+        Values move;
+        for (int c = 0; c < outputs(); ++c) {
+            move.push_back(scale * raw[c][slot]);
+            tiles<double>().rank_two(raw[c].data(), raw[c][slot], weights.data(), 0.0, weights.data(), size());
+            raw[c][slot] = 0;
+            if (trace.empty()) continue;
+            tiles<double>().rank_two(trace[c].data(), trace[c][slot], weights.data(), 0.0, weights.data(), size());
+            trace[c][slot] = 0;
+        }
+        measure_all();
+        discarded += std::sqrt(outside * square(move.data()));
+        refresh_in = 0;
+    }
+
+    // a' K_Y a of a slot's coefficients, unscaled; and of two slots'
+    double weight2(int slot) const {
+        return labels.empty() ? sizes[slot] * sizes[slot] : product(slot, slot);
+    }
+    double product(int i, int j) const {
+        double sum = 0;
+        for (int c = 0; c < outputs(); ++c) sum += raw[c][i] * joint(j, c);
+        return sum / scale;
+    }
+
+    // Two terms become one, in the slot of the first; the other is left without weight. kernel[i]: of the new point and
+    // the points; u, w: how much of each goes into it; lost2: the squared norm that does not.
+    void blend(int slot, int other, double u, double w, const Values& kernel, double lost2) {
+        settle_sums();
+        if (average == Average::all)
+            for (int c = 0; c < outputs(); ++c) dropped[c].push_back(summed[c][slot]);
+        for (Rows2* rows : {&raw, &trace})
+            for (Values& values : *rows) {
+                values[slot] = u * values[slot] + w * values[other];
+                values[other] = 0;
+            }
+        for (Values& values : summed) values[slot] = 0;
+        births[slot] = std::max(births[slot], births[other]);
+        for (int i = 0; i < size(); ++i) gram[slot * stride + i] = gram[i * stride + slot] = kernel[i];
+        gram[slot * stride + slot] = kappas[slot];
+        measure(slot);
+        measure(other);
+        discarded += scale * std::sqrt(std::max(0.0, lost2));
+        refresh_in = 0;
+    }
+
+    // f at the point of a slot (one output)
+    double at_slot(int slot) {
+        gather(slot);
+        return scale * tiles<double>().dot(leaving_.data(), raw[0].data(), size());
+    }
+
+    // a term that leaves as it is counts among what was lost
+    void throw_away(int slot) { discarded += scale * std::sqrt(std::max(0.0, weight2(slot)) * kappas[slot]); }
+
     // drop a term; the last one moves to its slot
     void remove(int slot) {
         leave(slot);
+        if (inverse.active) inverse.remove(slot);
         const int last = size() - 1;
         ranking.touch(slot);
         ranking.touch(last);
@@ -290,10 +393,36 @@ struct Expansion {
         return trace_scale * trace[output][slot] + mix * scale * raw[output][slot];
     }
 
+    // the kernel value of two slots, where they are kept
+    double between(int i, int j) const { return births[i] >= births[j] ? gram[i * stride + j] : gram[j * stride + i]; }
+
+    // ||sum_c move[c] k((x, c), .)||^2 / k(x, x): move' K_Y move
+    double square(const double* move) const {
+        double sum = 0;
+        for (int a = 0; a < outputs(); ++a) {
+            if (labels.empty()) {
+                sum += move[a] * move[a];
+                continue;
+            }
+            for (int b = 0; b < outputs(); ++b) sum += move[a] * label(a, b) * move[b];
+        }
+        return sum;
+    }
+
 private:
     Values leaving_, scores_, values_;
 
-    double between(int i, int j) const { return births[i] >= births[j] ? gram[i * stride + j] : gram[j * stride + i]; }
+    // before coefficients change: what they have added to the mean so far
+    void settle_sums() {
+        if (average == Average::none) return;
+        for (int c = 0; c < outputs(); ++c)
+            for (int i = 0; i < size(); ++i) summed[c][i] += raw[c][i] * (rounds_scale - entered[i]);
+        std::fill(entered.begin(), entered.end(), rounds_scale);
+    }
+
+    void measure_all() {
+        for (int i = 0; i < size(); ++i) measure(i);
+    }
 
     // leaving_[i] = the kernel value of slots `slot` and i
     void gather(int slot) {
@@ -314,19 +443,6 @@ private:
         double sum = 0;
         for (int c = 0; c < outputs(); ++c) sum += label(output, c) * raw[c][slot];
         return scale * sum;
-    }
-
-    // move' K_Y move
-    double square(const double* move) const {
-        double sum = 0;
-        for (int a = 0; a < outputs(); ++a) {
-            if (labels.empty()) {
-                sum += move[a] * move[a];
-                continue;
-            }
-            for (int b = 0; b < outputs(); ++b) sum += move[a] * label(a, b) * move[b];
-        }
-        return sum;
     }
 
     void measure(int slot) {

@@ -107,7 +107,7 @@ private:
 
     // What the loop asks of the block: a newcomer's point is stored and its column of kernel values made.
     struct Source {
-        static constexpr bool direct = false;
+        static constexpr bool direct = false, blends = true;
         Learner& self;
         const T* x;
         T* g;
@@ -122,6 +122,29 @@ private:
         void remove(int slot, int) {
             self.leaves(slot);
             self.points_.move_last(slot);
+        }
+        // the point of a slot becomes h of itself and 1 - h of another; its kernel values with all points
+        void blend(int row, int slot, int other, double h, double* column) {
+            const int d = self.d_;
+            std::vector<T> z(d), y(d), values(self.points_.padded());
+            self.leaves(slot);
+            self.points_.get(slot, z.data());
+            self.points_.get(other, y.data());
+            for (int k = 0; k < d; ++k) z[k] = static_cast<T>(h * z[k] + (1 - h) * y[k]);
+            Rows<T> single;
+            single.single(z.data(), d);
+            self.points_.set(slot, z.data(), single.norms[0]);
+            single.against_single(self.kernel_, self.points_, z.data(), d, values.data());
+            std::copy_n(values.begin(), self.points_.size(), column);
+            Rows<T>& rows = self.rows_;
+            if (rows.count > 1) {
+                rows.against(self.kernel_, self.points_, d, slot, slot + 1, row / tiles<T>().lanes, g + slot * rows.ld);
+                return;
+            }
+            Points<T> one(d);
+            one.set(0, x, rows.norms[0]);
+            single.against_single(self.kernel_, one, z.data(), d, values.data());
+            g[slot] = values[0];
         }
     };
 

@@ -83,13 +83,20 @@ public:
             if (block.levels != nullptr) block.levels[t] = level();
 
             const int own = with_ids_ && block.ids != nullptr ? slot_of(block.ids[t]) : refuse;
-            const Step step = decide({f_.data(), with_trace_ ? v_.data() : nullptr, e.outputs(), e.offset, y, kappa,
-                                      rate(block, t), block.weights == nullptr ? 1.0 : block.weights[t], e.norm2,
-                                      own == refuse ? 0.0 : e.scale * e.raw[0][own], updates, e.inner, e.rate});
+            Example example{f_.data(), with_trace_ ? v_.data() : nullptr, e.outputs(), e.offset, y, kappa,
+                            rate(block, t), block.weights == nullptr ? 1.0 : block.weights[t], e.norm2,
+                            own == refuse ? 0.0 : e.scale * e.raw[0][own], updates, e.inner, e.rate};
+            Step step = decide(example);
+            if constexpr (!Source::direct)
+                if (own == refuse && inside(t, kappa, block)) {  // the step is taken there
+                    example.kappa = e.inverse.inside;
+                    step = decide(example);
+                }
             e.offset = step.offset;
             set_level(step.level);
             const double largest_score = largest(f_) + std::abs(e.offset);
             if (step.keep == 0) {
+                e.inverse.clear();
                 while (e.size() > 0) remove(e.size() - 1, t + 1, block, source);
                 e.scale = 1;
                 e.norm2 = 0;
@@ -113,7 +120,10 @@ public:
                 ++updates;
                 own == refuse ? admit(t, kappa, block, source) : revise(own, t, block, source);
             }
-            for (int gone; (gone = expired()) != refuse;) remove(gone, t + 1, block, source);
+            for (int gone; (gone = expired()) != refuse;) {
+                e.throw_away(gone);
+                remove(gone, t + 1, block, source);
+            }
             e.refresh();
         }
     }
@@ -156,11 +166,173 @@ private:
     bool with_ids_ = false, with_trace_ = false, trace_matters_ = false;
     Target target_ = Target::real;
 
+    // whether a row that moves the model lies in the span of the points, for a budget that projects
+    template <class T> bool inside(int t, double kappa, const Block<T>& block) {
+        const Project* project = std::get_if<Project>(&budget);
+        if (project == nullptr || !expansion.inverse.active || kappa <= 0) return false;
+        if (largest(move_) == 0 && !(trace_matters_ && largest(trace_move_) > 0)) return false;
+        expansion.inverse.solve(block.g + t, block.ld, kappa);
+        return expansion.inverse.residual <= project->tolerance * kappa;
+    }
+
     // a newcomer: the budget finds it a slot, or not
     template <class T, class Source> void admit(int t, double kappa, const Block<T>& block, Source& source) {
+        std::visit(
+            [&](const auto& b) {
+                using B = std::decay_t<decltype(b)>;
+                if constexpr (!reshapes<B>) {
+                    const double size = euclidean(move_);
+                    const int slot = b.choose(expansion, size, kappa);
+                    if (slot == refuse)
+                        expansion.discarded += std::sqrt(expansion.square(move_.data()) * kappa);
+                    else
+                        place(slot, t, kappa, block, source);
+                } else if constexpr (!Source::direct) {
+                    if constexpr (std::is_same_v<B, Project>) project(b, t, kappa, block, source);
+                    if constexpr (std::is_same_v<B, Merge>) merge(b, t, kappa, block, source);
+                    if constexpr (std::is_same_v<B, Forgetron>) forget(b, t, kappa, block, source);
+                }
+            },
+            budget);
+    }
+
+    // a newcomer where everything shrinks before the oldest leaves
+    template <class T, class Source>
+    void forget(const Forgetron& budget, int t, double kappa, const Block<T>& block, Source& source) {
         Expansion& e = expansion;
-        const int slot = std::visit([&](const auto& b) { return b.choose(e, euclidean(move_), kappa); }, budget);
-        if (slot == refuse) return;
+        if (e.size() < budget.limit) return place(e.size(), t, kappa, block, source);
+        const int slot = oldest_slot(e);
+        const double a = e.scale * e.raw[0][slot], sign = a < 0 ? -1.0 : 1.0;
+        const double value = e.at_slot(slot) + move_[0] * static_cast<double>(block.g[slot * block.ld + t]);
+        const double left = 15.0 / 32.0 * static_cast<double>(updates) - e.spent;
+        const double phi = Forgetron::factor(std::abs(a), e.kappas[slot], sign * value, left, &e.spent);
+        e.shrink(phi);
+        f_[0] *= phi;
+        move_[0] *= phi;
+        place(slot, t, kappa, block, source);
+    }
+
+    // a newcomer where the lightest point and the one that takes it best become one
+    template <class T, class Source>
+    void merge(const Merge& budget, int t, double kappa, const Block<T>& block, Source& source) {
+        Expansion& e = expansion;
+        const int m = e.size();
+        if (m < budget.limit) return place(m, t, kappa, block, source);
+        const int slot = Smallest{budget.limit, true}.choose(e, INFINITY, kappa);
+        const double a2 = e.weight2(slot);
+        int other = refuse;
+        double least = INFINITY, h = 0, u = 0, w = 0;
+        const auto lost = [&](int i, int halvings) {
+            const double k = e.between(slot, i), b2 = e.weight2(i), ab = e.product(slot, i);
+            return a2 + b2 + 2 * ab * k - Merge::blend(a2, b2, ab, std::log(k), halvings, &h, &u, &w);
+        };
+        for (int i = 0; i < m; ++i) {
+            if (i == slot || e.product(slot, i) <= 0 || e.between(slot, i) < 1e-12) continue;
+            const double loss = lost(i, 12);
+            if (loss >= least) continue;
+            least = loss;
+            other = i;
+        }
+        if (other == refuse) return place(slot, t, kappa, block, source);
+        const double lost2 = lost(other, 50);
+        Values column(m);
+        if constexpr (Source::blends)
+            source.blend(t, slot, other, h, column.data());
+        else
+            blend(t, slot, other, h, column.data(), block, source);
+        e.blend(slot, other, u, w, column, lost2);
+        // the newcomer takes the other's slot, which weighs nothing now
+        place(other, t, kappa, block, source);
+        sum_all(block, t + 1);
+    }
+
+    // the kernel values of a point between two others, for a caller who keeps the points
+    template <class T, class Source>
+    void blend(int t, int slot, int other, double h, double* column, const Block<T>& block, Source& source) {
+        const double far = std::pow(expansion.between(slot, other), -h * (1 - h));
+        const auto value = [&](double a, double b) { return std::pow(a, h) * std::pow(b, 1 - h) * far; };
+        for (int i = 0; i < expansion.size(); ++i)
+            column[i] = value(i == slot ? 1.0 : expansion.between(slot, i), i == other ? 1.0 : expansion.between(other, i));
+        T *to = block.g + slot * block.ld, *from = block.g + other * block.ld;
+        for (int i = t; i < rows_; ++i)
+            to[i] = static_cast<T>(value(static_cast<double>(to[i]), static_cast<double>(from[i])));
+        source.blend(slot, other, h);
+    }
+
+    // a newcomer where what leaves is projected on what stays
+    template <class T, class Source>
+    void project(const Project& budget, int t, double kappa, const Block<T>& block, Source& source) {
+        Expansion& e = expansion;
+        Inverse& q = e.inverse;
+        const auto kernel = [&](int i, int j) { return e.between(i, j); };
+        const auto remake = [&] { q.make(e.size(), 0.0, kernel, [](int, const Values&, double) { return false; }); };
+        if (!q.active && e.size() < budget.room(e)) {
+            place(e.size(), t, kappa, block, source);
+            if (budget.at_once) remake();
+            return;
+        }
+        if (!q.active) {  // full for the first time
+            first_inverse(budget.tolerance, t, block, source);
+            q.solve(block.g + t, block.ld, kappa);
+            for (int c = 0; c < e.outputs(); ++c)
+                f_[c] = e.scale * tiles<double>().dot(q.row.data(), e.raw[c].data(), e.size());
+            e.join(f_.data());
+            for (int c = 0; with_trace_ && c < e.outputs(); ++c)
+                v_[c] = e.trace_scale * tiles<double>().dot(q.row.data(), e.trace[c].data(), e.size()) + e.mix * f_[c];
+        }
+        const bool known = q.residual <= std::max(budget.tolerance, Inverse::least_pivot) * kappa;
+        int slot = e.size();
+        if (!known && slot >= budget.room(e)) slot = budget.choose(e, e.square(move_.data()));
+        if (known || slot == refuse) {
+            e.absorb(move_.data(), trace_move_.data(), f_.data(), with_trace_ ? v_.data() : nullptr);
+            if (!known) budget.grow(e, std::sqrt(q.residual * e.square(move_.data())));
+            return sum_all(block, t + 1);
+        }
+        if (slot == e.size()) {
+            q.append();
+            place(slot, t, kappa, block, source);
+        } else {
+            const double outside = e.scale * e.scale * e.weight2(slot) / q.with_newcomer(slot);
+            double cross = 0, product = e.inner;
+            for (int c = 0; c < e.outputs(); ++c) {
+                cross += 2 * move_[c] * f_[c];
+                if (!with_trace_) continue;
+                product += trace_move_[c] * f_[c] + move_[c] * v_[c] + move_[c] * trace_move_[c] * kappa -
+                           e.scale * e.raw[c][slot] * e.trace_coef(c, slot) / q.with_newcomer(slot);
+            }
+            const double norm2 = e.norm2 + cross + kappa * e.square(move_.data()) - outside;
+            e.spread(slot, q.replace(slot), move_.data(), trace_move_.data());
+            place(slot, t, kappa, block, source);
+            e.norm2 = std::max(0.0, norm2);
+            e.inner = product;
+            e.discarded += std::sqrt(std::max(0.0, outside));
+            budget.grow(e, std::sqrt(std::max(0.0, outside)));
+            sum_all(block, t + 1);
+        }
+        if (q.worn(slot, kernel)) remake();
+    }
+
+    // the inverse of the points' kernel values; those that the others know already leave
+    template <class T, class Source> void first_inverse(double tolerance, int t, const Block<T>& block, Source& source) {
+        Expansion& e = expansion;
+        std::vector<int> gone;
+        do {
+            gone.clear();
+            e.inverse.make(
+                e.size(), std::max(tolerance, Inverse::least_pivot), [&](int i, int j) { return e.between(i, j); },
+                [&](int slot, const Values& weights, double outside) {
+                    e.hand_over(slot, weights, outside);
+                    gone.push_back(slot);
+                    return true;
+                });
+            if (!gone.empty()) e.inverse.clear();
+            for (auto slot = gone.rbegin(); slot != gone.rend(); ++slot) remove(*slot, t + 1, block, source);
+        } while (!gone.empty());
+        sum_all(block, t + 1);
+    }
+
+    template <class T, class Source> void place(int slot, int t, double kappa, const Block<T>& block, Source& source) {
+        Expansion& e = expansion;
         const bool appended = slot == e.size();
         if constexpr (Source::direct) *block.g = appended ? 0.0 : source.kernel(t, slot);
         e.place(slot, move_.data(), trace_move_.data(), kappa, steps, block.ids == nullptr ? -steps : block.ids[t],

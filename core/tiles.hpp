@@ -66,6 +66,12 @@ template <class T> struct Tiles {
     // the same sixteen sums for one row g[0, m), folded
     double (*dot)(const T* g, const double* coefs, int m);
 
+    // out[t] = sum over j < m of coefs[j] * g[j * ldo + t], for t < n rounded up to a cache line
+    void (*combine)(const T* g, std::ptrdiff_t ldo, const T* coefs, int m, int n, T* out);
+
+    // q[j] += a first[j] - b second[j]
+    void (*rank_two)(T* q, T a, const T* first, T b, const T* second, int count);
+
     // min of |values[i]| * roots[i], or of |values[i]| where roots is null
     T (*least)(const T* values, const T* roots, int count);
 

@@ -306,6 +306,30 @@ template <class T> double dot(const T* g, const double* coefs, int m) {
     return fold(sums, 1);
 }
 
+template <int N, class T>
+inline void combine_tile(const T* g, std::ptrdiff_t ldo, const T* coefs, int m, T* out) {
+    V<T> sum[N] = {};
+    for (int j = 0; j < m; ++j)
+        for (int v = 0; v < N; ++v) sum[v] = muladd(all<T>(coefs[j]), load<T>(g + j * ldo + v * width<T>), sum[v]);
+    for (int v = 0; v < N; ++v) store<T>(out + v * width<T>, sum[v]);
+}
+
+template <class T> void combine(const T* g, std::ptrdiff_t ldo, const T* coefs, int m, int n, T* out) {
+    constexpr int line = panel_width<T>, vectors = line / width<T>;
+    int t = 0;
+    for (; t + 4 * line <= n; t += 4 * line) combine_tile<4 * vectors>(g + t, ldo, coefs, m, out + t);
+    for (; t < n; t += line) combine_tile<vectors>(g + t, ldo, coefs, m, out + t);
+}
+
+template <class T> void rank_two(T* q, T a, const T* first, T b, const T* second, int count) {
+    int j = 0;
+    for (; j + width<T> <= count; j += width<T>) {
+        const V<T> less = muladd(all<T>(-b), load<T>(second + j), load<T>(q + j));
+        store<T>(q + j, muladd(all<T>(a), load<T>(first + j), less));
+    }
+    for (; j < count; ++j) q[j] = muladd(a, first[j], muladd(-b, second[j], q[j]));
+}
+
 template <class T> T least(const T* values, const T* roots, int count) {
     const auto weight = [&](int i) {
         const T size = values[i] < 0 ? -values[i] : values[i];
@@ -378,6 +402,8 @@ template <class T> constexpr Tiles<T> table() {
             largest<T>,
             partial<T>,
             dot<T>,
+            combine<T>,
+            rank_two<T>,
             least<T>,
             finite<T>,
             longest<T>};

@@ -56,6 +56,12 @@ def check_state(learner: Learner, state: dict[str, Any]) -> None:
         raise _wrong("points", f"at most {learner.budget.limit} with {learner.budget}", m)
     if state.get("gram") is not None:
         _array(state, "gram", np.float64, (m, m))
+    for name in ("inverse_age", "window"):
+        _count(state, name, MOST_ROUNDS)
+    if "inverse" in state:
+        if not learner.budget.needs_gram:
+            raise _wrong("inverse", f"none with {learner.budget}", "one")
+        _array(state, "inverse", np.float64, (m * (m + 1) // 2,))
 
 
 def _outputs(learner: Learner, known: int) -> int:

@@ -15,17 +15,19 @@ from gossamer import _checks
 from gossamer._loss import Loss
 from gossamer._online import OnlineClassifier, OnlineDetector, OnlineRegressor
 from gossamer._rule import Rule
-from gossamer.budgets import Budget, Oldest, Smallest
+from gossamer.budgets import Budget, Oldest, Smallest, as_budget
 from gossamer.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Novelty, Pinball, Squared, SquaredHinge
 from gossamer.multiclass import Multiclass, Softmax, Taxonomy
 from gossamer.rules import SVMD, Gradient, Implicit
 
 
 def budget_of(estimator: Any, policy: type[Oldest] | type[Smallest]) -> Budget | None:
-    """A budget from a number (the paper's policy), a Budget or None."""
+    """A budget from a number (the paper's policy), a Budget, "auto" or None."""
     size = estimator.budget
     if size is None or isinstance(size, Budget):
         return size
+    if isinstance(size, str):
+        return as_budget(size)
     return policy(_checks.whole(estimator, "budget", size, 1))
 
 

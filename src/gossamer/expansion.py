@@ -7,14 +7,15 @@ what lets one loop serve arrays, strings and graphs. `Expansion` and `Loop` are 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gossamer._loss import Loss
-from gossamer._rule import Example, Rule, Trace
-from gossamer.budgets import REFUSE, Budget
+from gossamer._rule import Example, Rule, Step, Trace
+from gossamer.budgets import REFUSE, Budget, Forgetron, Merge, Smallest, _Projecting
+from gossamer.inverse import LEAST_PIVOT, Inverse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,13 +27,15 @@ REFRESH = 10_000
 #: ... where each digit (to base e) that cancels in it counts as this many.
 PER_DIGIT = 1_000
 
-#: What happened to the slots, in order: (PLACE, row, slot), or (REMOVE, slot, last): the last point moves to slot.
+#: What happened to the slots, in order: (PLACE, row, slot); (REMOVE, slot, last): the last point moves to slot; (BLEND,
+#: slot * 2^32 + other, the bits of h): the point of a slot becomes h of itself and 1 - h of another.
 Event = tuple[int, int, int]
-PLACE, REMOVE = 0, 1
+PLACE, REMOVE, BLEND = 0, 1, 2
 
 #: The numbers and arrays that make up a state.
 NUMBERS = (
     "scale", "trace_scale", "offset", "norm2", "mix", "inner", "rate", "rounds_scale", "offset_sum", "refresh_in",
+    "discarded", "spent", "room", "window", "window_lost",
 )  # fmt: skip
 PER_OUTPUT = ("raw", "trace", "summed", "dropped")
 PER_SLOT = ("kappas", "entered", "births", "ids")
@@ -70,6 +73,10 @@ class Expansion:
         self.entered: Floats = np.zeros(0)  # P_i: S when i came
         self.dropped: Floats = np.zeros((1, 0))  # A_r of the terms that left, if average == "all"
         self.offset_sum = 0.0
+        self.discarded = 0.0  # the norms of what was thrown away, added up
+        self.spent = 0.0  # of the Forgetron's bound
+        self.room, self.window, self.window_lost = 0.0, 0, 0.0  # of a budget that grows
+        self.inverse = Inverse()  # for budgets that project
 
     @property
     def size(self) -> int:
@@ -140,6 +147,7 @@ class Expansion:
         if slot < self.size:
             f = f - self.joint(self.coefs[:, slot]) * row[slot]
             v = None if v is None else v - self.trace_coefs[:, slot] * row[slot]
+            self.throw_away(slot)
             self._leave(slot)
         else:
             for part in ("raw", "summed", "trace"):
@@ -165,9 +173,76 @@ class Expansion:
         self.raw[0, slot] += delta / self.scale
         self._add(2 * delta * value, delta * delta * float(self.kappas[slot]))
 
+    def square(self, move: Floats) -> float:
+        """||sum_c move_c k((x, c), .)||^2 / k(x, x)."""
+        return float(move @ self.joint(move))
+
+    @property
+    def weights2(self) -> Floats:
+        """The same of every slot's coefficients, unscaled."""
+        return np.asarray((self.raw * self.joint(self.raw)).sum(axis=0))
+
+    def throw_away(self, slot: int) -> None:
+        """A term that leaves as it is counts among what was lost."""
+        self.discarded += math.sqrt(max(0.0, self.square(self.coefs[:, slot])) * self.kappas[slot])
+
+    def absorb(self, move: Floats, f: Floats, trace_move: Floats | None = None, v: Floats | None = None) -> None:
+        """Add sum_c move_c P k((x, c), .), P the projection on the span of the points that ``inverse.solve`` found."""
+        inside, weights = self.inverse.inside, self.inverse.weights
+        if v is not None and trace_move is not None:
+            self.inner += float(trace_move @ f + move @ v + inside * (move @ trace_move))
+            self.trace += np.outer((trace_move - self.mix * move) / self.trace_scale, weights)
+        self._settle_sums()
+        self.raw += np.outer(move / self.scale, weights)
+        self._add(2 * float(move @ f), inside * self.square(move))
+        self.discarded += math.sqrt(self.inverse.residual * self.square(move))
+
+    def spread(self, slot: int, shares: Floats) -> tuple[Floats, Floats | None]:
+        """The function of a slot goes to the others by their shares in it; returns what the coefficients of f and v of
+        the newcomer that takes its place lose, by the share that stands at the slot."""
+        self._settle_sums()
+        lost = self.coefs[:, slot] * shares[slot], self.trace_coefs[:, slot] * shares[slot] if len(self.trace) else None
+        for rows in (self.raw, self.trace):
+            rows -= np.outer(rows[:, slot], shares)
+            rows[:, slot] = 0.0
+        return lost
+
+    def hand_over(self, slot: int, weights: Floats, outside: float) -> None:
+        """The function of a slot goes to others by their weights in it, all but a part of squared norm ``outside``."""
+        self._settle_sums()
+        self.discarded += math.sqrt(outside * self.square(self.coefs[:, slot]))
+        for rows in (self.raw, self.trace):
+            rows += np.outer(rows[:, slot], weights)
+            rows[:, slot] = 0.0
+        self.refresh_in = 0
+
+    def blend(self, slot: int, other: int, u: float, w: float, kernel: Floats, lost2: float) -> None:
+        """Two terms become one, in the slot of the first, the other left without weight. ``kernel``: the values of the
+        new point; u, w: how much of each goes into it; lost2: the squared norm that does not."""
+        self._settle_sums()
+        if self.average == "all":
+            self.dropped = np.column_stack([self.dropped, self.summed[:, slot]])
+        for rows in (self.raw, self.trace):
+            rows[:, slot] = u * rows[:, slot] + w * rows[:, other]
+            rows[:, other] = 0.0
+        self.summed[:, slot] = 0.0
+        self.births[slot] = max(self.births[slot], self.births[other])
+        assert self.gram is not None
+        self.gram[slot], self.gram[:, slot] = kernel, kernel
+        self.gram[slot, slot] = self.kappas[slot]
+        self.discarded += self.scale * math.sqrt(max(0.0, lost2))
+        self.refresh_in = 0
+
+    def _settle_sums(self) -> None:
+        """Before coefficients change: what they have added to the mean so far."""
+        self.summed += self.raw * (self.rounds_scale - self.entered)
+        self.entered[:] = self.rounds_scale
+
     def remove(self, slot: int) -> None:
         """Drop a term; the last one moves to its slot."""
         self._leave(slot)
+        if self.inverse.active:
+            self.inverse.remove(slot)
         last = self.size - 1
         for part in ("raw", "summed", "trace", *PER_SLOT):
             values = getattr(self, part)
@@ -216,6 +291,23 @@ class Expansion:
         return math.sqrt(max(0.0, float(np.sum((self.coefs @ gram) * self.joint(self.coefs)))))
 
 
+class Newcomer(NamedTuple):
+    """A row that is about to become a support point: which, its coefficients, f and v there."""
+
+    t: int
+    move: Floats
+    kappa: float
+    name: int
+    f: Floats
+    trace_move: Floats | None
+    v: Floats | None
+
+
+def _keep(slot: int, weights: Floats, outside: float) -> bool:
+    """No point is left out of the inverse."""
+    return False
+
+
 class Loop:
     """THE LOOP, over one block of rows whose kernel values are all known."""
 
@@ -256,18 +348,19 @@ class Loop:
             own = self._own(None if ids is None else int(ids[t]))
 
             many = self.loss.target == "label"
-            step = self.rule.step(
-                self.loss.at(self.level),
-                Example(
-                    f if many else float(f[0]), e.offset, target, kappa, float(rates[t]),
-                    1.0 if weights is None else float(weights[t]), e.norm2, self.updates,
-                    0.0 if own is None else float(e.coefs[0, own]),
-                    v if many or v is None else float(v[0]), e.inner, e.rate,
-                ),
+            example = Example(
+                f if many else float(f[0]), e.offset, target, kappa, float(rates[t]),
+                1.0 if weights is None else float(weights[t]), e.norm2, self.updates,
+                0.0 if own is None else float(e.coefs[0, own]),
+                v if many or v is None else float(v[0]), e.inner, e.rate,
             )  # fmt: skip
+            step = self.rule.step(self.loss.at(self.level), example)
+            if own is None and self._inside(step, row, kappa):  # the step is taken there
+                step = self.rule.step(self.loss.at(self.level), example._replace(kappa=e.inverse.inside))
             e.offset, self.level = step.offset, step.level
             largest = float(np.abs(f).max()) + abs(e.offset)
             if step.keep == 0.0:  # everything is forgotten
+                e.inverse.clear()
                 while e.size:
                     events.append(self._remove(e.size - 1, block))
                 e.scale, e.norm2 = 1.0, 0.0
@@ -291,15 +384,159 @@ class Loop:
                     e.change(own, float(move[0]), float(f[0]))
                     if e.raw[0, own] == 0.0:
                         events.append(self._remove(own, block))
-                elif (slot := self.budget.choose(e, float(np.sqrt(move @ move)), kappa)) != REFUSE:
+                else:
                     name = -self.steps if ids is None else int(ids[t])
-                    e.place(slot, move, kappa, self.steps, name, f, block[: e.size, t].copy(), trace_move, v)
-                    block[slot, t + 1 : len(kappas)] = cross[t, t + 1 :]
-                    events.append((PLACE, t, slot))
+                    new = Newcomer(t, move, kappa, name, f, trace_move, v)
+                    self._admit(new, block, cross, events)
             while (gone := self.budget.expired(e, self.steps + 1)) is not None:
+                e.throw_away(gone)
                 events.append(self._remove(gone, block))
             e.refresh()
         return events
+
+    def _inside(self, step: Step, row: Floats, kappa: float) -> bool:
+        """Whether a row that moves the model lies in the span of the points, for a budget that projects."""
+        inverse = self.expansion.inverse
+        moves = np.any(step.coefficient) or (step.trace is not None and np.any(step.trace.coefficient))
+        if not inverse.active or kappa <= 0 or not moves:
+            return False
+        inverse.solve(row, kappa)
+        return inverse.residual <= getattr(self.budget, "tolerance", 0.0) * kappa
+
+    def _admit(self, new: Newcomer, block: Floats, cross: Floats, events: list[Event]) -> None:
+        """The budget finds the newcomer a slot, or not."""
+        e = self.expansion
+        if isinstance(self.budget, _Projecting):
+            self._project(self.budget, new, block, cross, events)
+            return
+        if isinstance(self.budget, Merge | Forgetron):
+            if e.size < self.budget.size:
+                slot = e.size
+            elif isinstance(self.budget, Merge):
+                slot = self._merge(self.budget, new.t, block, events)
+            else:
+                slot, new = self._forget(self.budget, new, block)
+            self._place(slot, new, block, cross, events)
+            return
+        slot = self.budget.choose(e, float(np.sqrt(new.move @ new.move)), new.kappa)
+        if slot == REFUSE:
+            e.discarded += math.sqrt(e.square(new.move) * new.kappa)
+        else:
+            self._place(slot, new, block, cross, events)
+
+    def _place(self, slot: int, new: Newcomer, block: Floats, cross: Floats, events: list[Event]) -> None:
+        e, t = self.expansion, new.t
+        row = block[: e.size, t].copy()
+        e.place(slot, new.move, new.kappa, self.steps, new.name, new.f, row, new.trace_move, new.v)
+        block[slot, t + 1 : len(cross)] = cross[t, t + 1 :]
+        events.append((PLACE, t, slot))
+
+    def _forget(self, budget: Forgetron, new: Newcomer, block: Floats) -> tuple[int, Newcomer]:
+        """Everything shrinks, so that the oldest may leave."""
+        e = self.expansion
+        slot = int(np.argmin(e.births))
+        a = float(e.coefs[0, slot])
+        value = float(e.coefs[0] @ self._gram()[slot]) + float(new.move[0]) * float(block[slot, new.t])
+        left = 15.0 / 32.0 * self.updates - e.spent
+        phi, spent = budget.factor(abs(a), float(e.kappas[slot]), math.copysign(value, a * value), left)
+        e.spent += spent
+        e.shrink(phi)
+        return slot, new._replace(f=phi * new.f, move=phi * new.move)
+
+    def _merge(self, budget: Merge, t: int, block: Floats, events: list[Event]) -> int:
+        """The lightest point and the one that takes it best become one; the slot that is free now."""
+        e = self.expansion
+        slot = Smallest(budget.size).choose(e, math.inf, 1.0)
+        products, weights2, gram = self._products(slot), e.weights2, self._gram()
+        a2, k = float(weights2[slot]), gram[slot]
+
+        def lost(i: int, halvings: int) -> tuple[float, float, float, float]:
+            b2, ab = float(weights2[i]), float(products[i])
+            h, u, w, kept = budget.blend(a2, b2, ab, math.log(k[i]), halvings)
+            return a2 + b2 + 2 * ab * float(k[i]) - kept, h, u, w
+
+        others = [i for i in range(e.size) if i != slot and products[i] > 0 and k[i] >= 1e-12]
+        if not others:
+            return slot
+        other = min(others, key=lambda i: lost(i, 12)[0])
+        lost2, h, u, w = lost(other, 50)
+        far = float(k[other]) ** (-h * (1 - h))
+        column = gram[slot] ** h * gram[other] ** (1 - h) * far
+        block[slot, t:] = block[slot, t:] ** h * block[other, t:] ** (1 - h) * far
+        e.blend(slot, other, u, w, column, lost2)
+        events.append((BLEND, (slot << 32) + other, int(np.float64(h).view(np.int64))))
+        return other
+
+    def _products(self, slot: int) -> Floats:
+        e = self.expansion
+        return np.asarray(e.raw[:, slot] @ e.joint(e.raw))
+
+    def _project(
+        self, budget: _Projecting, new: Newcomer, block: Floats, cross: Floats, events: list[Event]
+    ) -> None:
+        """What leaves is projected on what stays."""
+        e, inverse, room = self.expansion, self.expansion.inverse, budget.room(self.expansion)
+        if not inverse.active and e.size < room:
+            self._place(e.size, new, block, cross, events)
+            if budget.at_once:
+                inverse.make(self._gram(), 0.0, _keep)
+            return
+        tolerance = max(budget.tolerance, LEAST_PIVOT)
+        if not inverse.active:  # full for the first time
+            self._first_inverse(tolerance, block, events)
+            row = block[: e.size, new.t].copy()
+            inverse.solve(row, new.kappa)
+            new = new._replace(f=e.joint(e.coefs) @ row, v=None if new.v is None else e.trace_coefs @ row)
+        known = inverse.residual <= tolerance * new.kappa
+        slot = e.size
+        if not known and e.size >= room:
+            slot = budget.choose(e, math.sqrt(e.square(new.move)), new.kappa)
+        if known or slot == REFUSE:
+            e.absorb(new.move, new.f, new.trace_move, new.v)
+            if not known:
+                budget.grow(e, math.sqrt(inverse.residual * e.square(new.move)))
+            return
+        if slot == e.size:
+            inverse.append()
+            self._place(slot, new, block, cross, events)
+        else:
+            outside = e.scale**2 * float(e.weights2[slot] / inverse.diagonal[slot])
+            norm2 = e.norm2 + 2 * float(new.move @ new.f) + new.kappa * e.square(new.move) - outside
+            inner = e.inner
+            if new.v is not None and new.trace_move is not None:
+                inner += float(new.trace_move @ new.f + new.move @ new.v + new.kappa * (new.move @ new.trace_move))
+                inner -= float(e.coefs[:, slot] @ e.trace_coefs[:, slot] / inverse.diagonal[slot])
+            lost, trace_lost = e.spread(slot, inverse.replace(slot))
+            if new.trace_move is not None and trace_lost is not None:
+                new = new._replace(trace_move=new.trace_move - trace_lost)
+            self._place(slot, new._replace(move=new.move - lost), block, cross, events)
+            e.norm2, e.inner = max(0.0, norm2), inner
+            e.discarded += math.sqrt(max(0.0, outside))
+            budget.grow(e, math.sqrt(max(0.0, outside)))
+        gram = self._gram()
+        if inverse.worn(slot, gram):
+            inverse.make(gram, 0.0, _keep)
+
+    def _first_inverse(self, tolerance: float, block: Floats, events: list[Event]) -> None:
+        """The inverse of the points' kernel values; those that the others know already leave."""
+        e, gone = self.expansion, [REFUSE]
+
+        def dependent(slot: int, weights: Floats, outside: float) -> bool:
+            e.hand_over(slot, weights, outside)
+            gone.append(slot)
+            return True
+
+        while gone:
+            gone.clear()
+            e.inverse.make(self._gram(), tolerance, dependent)
+            if gone:
+                e.inverse.clear()
+            for slot in reversed(gone):
+                events.append(self._remove(slot, block))
+
+    def _gram(self) -> Floats:
+        assert self.expansion.gram is not None
+        return self.expansion.gram
 
     def _emit(self, f: Floats, target: float, out: Floats) -> None:
         """The scores before the target is used, and whether they were wrong."""
@@ -343,7 +580,9 @@ class Loop:
         e = self.expansion
         counts = {name: getattr(self, name) for name in ("level", "known", "steps", "updates", "mistakes")}
         arrays = {name: getattr(e, name).copy() for name in (*PER_OUTPUT, *PER_SLOT)}
-        return {**arrays, **counts, **{name: getattr(e, name) for name in NUMBERS}}
+        numbers = {**{name: getattr(e, name) for name in NUMBERS}, "inverse_age": e.inverse.age}
+        inverse = {"inverse": e.inverse.matrix[np.tril_indices(e.size)]} if e.inverse.active else {}
+        return {**arrays, **counts, **numbers, **inverse}
 
     def gram(self) -> Floats | None:
         """The kernel values of the slots, if they are kept."""
@@ -358,5 +597,11 @@ class Loop:
             setattr(e, name, state[name])
         for name in ("level", "known", "steps", "updates", "mistakes"):
             setattr(self, name, state[name])
+        e.inverse.clear()
+        if "inverse" in state:
+            matrix = np.zeros((e.size, e.size))
+            matrix[np.tril_indices(e.size)] = state["inverse"]
+            e.inverse.matrix, e.inverse.active = matrix + np.tril(matrix, -1).T, True
+        e.inverse.age = state["inverse_age"]
         if e.gram is not None and gram is not None:
             e.gram = np.array(gram, dtype=np.float64)

@@ -19,6 +19,9 @@ from gossamer.losses import as_loss
 from gossamer.machines import Batch, Machine, Native, Trees, check_tracked, make_machine
 from gossamer.rules import as_rule
 
+#: What a state of an older version lacks.
+LATER = {"discarded": 0.0, "spent": 0.0, "room": 0.0, "window": 0, "window_lost": 0.0, "inverse_age": 0}
+
 
 class Learner(Stored):
     """Learns online with kernels: predicts each example, then learns it.
@@ -28,7 +31,7 @@ class Learner(Stored):
     kernel : a Kernel, a name, or a function of two batches ``k(A, B) -> (len(A), len(B))``.
     loss : a Loss or a name.
     rule : a Rule, such as ``Implicit(C=1.0, reg=1e-4)`` or ``Gradient(rate=0.1, reg=0.01)``.
-    budget : a Budget, such as ``Smallest(256)``, or None to keep every support point.
+    budget : a Budget, such as ``Project(256)``; "auto" for one that grows while it matters; None to keep every point.
     average : False; True to keep the mean of all hypotheses too (with what the budget dropped, so its memory
         grows); or "sparse" to keep it for the present support points only.
     track_norm : keep ``norm`` up to date through removals, at O(size) per update and size^2 memory. Without a
@@ -67,12 +70,13 @@ class Learner(Stored):
         self.kernel, self.loss = as_kernel(kernel), as_loss(loss)
         self.rule, self.budget = as_rule(rule), as_budget(budget)
         self.rule.check(self.loss)
+        self.budget.check(self.kernel, self.loss, self.rule)
         _checks.one_of(self, "average", average, [False, True, "sparse"])
         _checks.one_of(self, "track_norm", track_norm, [False, True])
         self._wish = _checks.one_of(self, "backend", backend, ["auto", "native", "trees", "numpy"])
         self.average: str | None = "all" if average is True else average or None
         # what leaves changes the norm: to know by how much takes the kernel values of all points
-        self.track_norm = (track_norm or self.rule.needs_norm) and self.budget.drops
+        self.track_norm = (track_norm or self.rule.needs_norm or self.budget.needs_gram) and self.budget.drops
         if self.track_norm and not self.kernel.splits:
             check_tracked(self)
         self._width: int | None = None
@@ -106,12 +110,12 @@ class Learner(Stored):
         names = self._ids(ids, len(X))
         machine = self._machine
         if machine is None:
-            kernel = self.kernel
-            self.kernel = kernel.resolve(X)
+            kernel, budget = self.kernel, self.budget
+            self.kernel, self.budget = kernel.resolve(X), budget.resolve(X)
             try:
                 machine = make_machine(self, X, self._wish)
             finally:
-                self.kernel = kernel
+                self.kernel, self.budget = kernel, budget
         first = self.steps + 1
         rates = None
         if callable(self.rule.schedule) or not isinstance(machine, Native):
@@ -125,7 +129,7 @@ class Learner(Stored):
         if not self.loss.adapts:
             batch.levels[:] = self.loss.level
         if self._machine is None:
-            self.kernel = self.kernel.resolve(X)
+            self.kernel, self.budget = self.kernel.resolve(X), self.budget.resolve(X)
             self._use(machine)
             self._width = X.shape[1] if isinstance(X, np.ndarray) else None
         scores = self._flat(batch.scores)
@@ -295,6 +299,12 @@ class Learner(Stored):
         joint = coefs if labels is None else np.array(labels) @ coefs
         return math.sqrt(max(0.0, self._machine.squared_norm(coefs, joint)))
 
+    @property
+    def discarded(self) -> float:
+        """The RKHS norms of what the budget threw away, added up over all rounds: beside ``norm``, whether it is too
+        small. A budget that projects throws away only what the other points cannot express."""
+        return float(self._get("discarded", 0.0))
+
     def state(self) -> dict[str, Any]:
         """Everything learned, the kernel as settled, numbers and arrays: enough to go on exactly. See `restore`."""
         if self._machine is None:
@@ -309,6 +319,7 @@ class Learner(Stored):
             self._width = None
             self._use(None)
             return
+        state = {**LATER, **state}
         check_state(self, state)
         points, kernel = state["points"], self.kernel
         self.kernel = state["kernel"]

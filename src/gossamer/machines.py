@@ -19,14 +19,12 @@ from gossamer._checks import Array
 from gossamer._kernel import flat
 from gossamer._loss import Loss
 from gossamer._rule import Rule
-from gossamer.budgets import Budget
-from gossamer.expansion import PLACE, Floats, Ints, Loop
+from gossamer.budgets import LARGEST_GRAM, Budget
+from gossamer.expansion import BLEND, PLACE, REMOVE, Floats, Ints, Loop
 from gossamer.kernels import Custom, Kernel, check_kernel
 
 #: Rows learned between two chances for Ctrl-C.
 CHUNK = 8192
-#: The largest budget whose norm is tracked through removals by the kernel values of its points.
-LARGEST_TRACKED = 4096
 #: The number of support points from which trees beat kernel values (measured by benchmarks/additive.py).
 CROSSOVER = 256
 #: The number of points on which a kernel written in Python is tested.
@@ -263,13 +261,16 @@ class Blocks:
         kappas = np.where(kappas > 1e-300, kappas, 0.0)
         events = self.loop.run(block, cross, kappas, *batch)
         for kind, first, second in np.asarray(events, dtype=np.int64).reshape(-1, 3).tolist():
-            slot = second if kind == PLACE else first
+            slot = {PLACE: second, REMOVE: first, BLEND: first >> 32}[kind]
             if self.average == "all" and slot < points.size:
                 self._dropped.put(self._dropped.size, points.values[slot])
             if kind == PLACE:
                 points.put(slot, X[first])
-            else:
+            elif kind == REMOVE:
                 points.move_last(slot)
+            else:
+                h, other = float(np.int64(second).view(np.float64)), first & 0xFFFFFFFF
+                points.values[slot] = h * points.values[slot] + (1 - h) * points.values[other]
 
     def _test(self, X: Any) -> None:
         """Is the kernel one? Asked on the first rows seen, each time their number has doubled, up to `TESTED`."""
@@ -334,12 +335,14 @@ def make_machine(settings: Settings, X: Any, backend: str) -> Machine:
     """The fastest machine that runs these parts, or the one asked for."""
     compiled = isinstance(X, np.ndarray) and compiled_parts(settings) is not None
     native = compiled and settings.kernel.program(X.shape[1]) is not None
-    if compiled and backend in ("auto", "trees") and settings.kernel.coordinates(X.shape[1]) is not None:
+    splits = compiled and settings.kernel.coordinates(X.shape[1]) is not None and not settings.budget.needs_gram
+    if splits and backend in ("auto", "trees"):
         limit = settings.budget.limit
         if backend == "trees" or limit is None or limit >= CROSSOVER:
             return Trees(settings, X)
     if backend == "trees":
-        raise _checks.wrong("Learner", "backend", "'auto' where the kernel is no sum of kernels that split", backend)
+        rule = "'auto' where the kernel is no sum of kernels that split, or the budget needs their values"
+        raise _checks.wrong("Learner", "backend", rule, backend)
     if settings.track_norm:
         check_tracked(settings)
     if backend == "native" and not native:
@@ -353,9 +356,10 @@ def make_machine(settings: Settings, X: Any, backend: str) -> Machine:
 def check_tracked(settings: Settings) -> None:
     """To track the norm through removals takes the kernel values of all points, unless they are in trees."""
     limit, rule = settings.budget.limit, settings.rule
-    if limit is None or limit > LARGEST_TRACKED:
+    if limit is None or limit > LARGEST_GRAM:
         why = f"{type(rule).__name__} needs the norm" if rule.needs_norm else "track_norm is set"
-        what = f"None or at most {LARGEST_TRACKED} points where {why}"
+        why = f"{type(settings.budget).__name__} needs their kernel values" if settings.budget.needs_gram else why
+        what = f"None or at most {LARGEST_GRAM} points where {why}"
         raise _checks.wrong("Learner", "budget", what, settings.budget)
 
 

@@ -198,7 +198,7 @@ public:
 
 private:
     struct Source {
-        static constexpr bool direct = true;
+        static constexpr bool direct = true, spreads = false;
         Additive& self;
         const T* x;
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "additive.hpp"
+#include "finite.hpp"
 #include "learner.hpp"
 #include "scaler.hpp"
 
@@ -152,7 +153,7 @@ void restore(Loop& loop, const State& state) {
 // The events of a block for a caller who keeps the points: (0, row, slot) placed, (1, slot, last) removed, (2, slot and
 // other, h) the point of a slot has become h of itself and 1 - h of another.
 struct Recorder {
-    static constexpr bool direct = false, blends = false;
+    static constexpr bool direct = false, spreads = false, blends = false;
     const double* cross;
     double* g;
     std::ptrdiff_t ld;
@@ -194,7 +195,7 @@ template <class L, class T> bool acceptable(const L& learner, const Row<T>& x) {
     return static_cast<int>(x.shape(0)) == learner.features() && learner.accepts(x.data());
 }
 
-// what Learner<T> and Additive<T> have in common
+// what Learner<T>, Additive<T> and Finite<T> have in common
 template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char* name, const char* doc) {
     return nb::class_<L>(m, name, doc)
         .def(
@@ -341,6 +342,32 @@ template <class T> void bind_additive(nb::module_& m, const char* name) {
         .def_prop_ro("coordinates", &L::effects);
 }
 
+template <class T> void bind_finite(nb::module_& m, const char* name) {
+    using L = Finite<T>;
+    bind_common<T, L>(m, name, "A learner in a space of finite dimension: one weight for each feature of a row.")
+        .def(
+            "__init__",
+            [](L* self, const std::vector<Spec>& kernel, const Spec& loss, const Spec& rule, const Spec& budget,
+               const std::string& average, bool gram, double epsilon, int features, int limit, double tolerance,
+               Matrix<T> frequencies) {
+                new (self) L(Kernel(kernel, features), make_loop(loss, rule, budget, average, gram, epsilon), features,
+                             limit, tolerance, {frequencies.data(), frequencies.data() + frequencies.size()});
+            },
+            "kernel"_a, "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a, "features"_a, "limit"_a,
+            "tolerance"_a, "frequencies"_a)
+        .def("coefs",
+             [](const L& self) {
+                 std::shared_lock lock(self.mutex());
+                 return array(self.coefs());
+             })
+        .def("state",
+             [](L& self) {
+                 std::shared_lock lock(self.mutex());
+                 return state_of(self.loop());
+             })
+        .def("restore", &restore_all<T, L>, "state"_a, "points"_a, "dropped"_a);
+}
+
 template <class T> void bind_checks(nb::module_& m) {
     m.def(
         "all_finite",
@@ -396,6 +423,8 @@ NB_MODULE(_core, m) {
     bind_learner<double>(m, "Learner64");
     bind_additive<float>(m, "Additive32");
     bind_additive<double>(m, "Additive64");
+    bind_finite<float>(m, "Finite32");
+    bind_finite<double>(m, "Finite64");
     bind_video(m);
 
     nb::class_<Loop>(m, "Loop", "The loop over blocks of kernel values that the caller has made.")

@@ -107,7 +107,7 @@ private:
 
     // What the loop asks of the block: a newcomer's point is stored and its column of kernel values made.
     struct Source {
-        static constexpr bool direct = false, blends = true;
+        static constexpr bool direct = false, spreads = false, blends = true;
         Learner& self;
         const T* x;
         T* g;

@@ -58,6 +58,7 @@ public:
     // Source: place(row, slot) stores a newcomer and makes its column of g; remove(slot, last) moves the last point.
     // A direct source has no g: values(row, out) are the unscaled sums of every row of coefficients, kernel(row, slot) is
     // a single kernel value, and it is told what else changes coefficients: change(slot), rescale(fold, cleared), grow().
+    // In one that spreads, slots are coordinates: it adds a step to all of them itself, spread(move, trace_move), forget().
     template <class T, class Source> void run(const Block<T>& block, Source& source) {
         Expansion& e = expansion;
         ld_ = block.ld;
@@ -97,7 +98,10 @@ public:
             const double largest_score = largest(f_) + std::abs(e.offset);
             if (step.keep == 0) {
                 e.inverse.clear();
-                while (e.size() > 0) remove(e.size() - 1, t + 1, block, source);
+                if constexpr (Source::spreads)
+                    source.forget();
+                else
+                    while (e.size() > 0) remove(e.size() - 1, t + 1, block, source);
                 e.scale = 1;
                 e.norm2 = 0;
             } else {
@@ -177,6 +181,7 @@ private:
 
     // a newcomer: the budget finds it a slot, or not
     template <class T, class Source> void admit(int t, double kappa, const Block<T>& block, Source& source) {
+        if constexpr (Source::spreads) return source.spread(move_.data(), trace_move_.data());
         std::visit(
             [&](const auto& b) {
                 using B = std::decay_t<decltype(b)>;

@@ -118,5 +118,49 @@ template <class T> inline V<T> exp_negative(V<T> x) {
     return x < lowest ? V<T>{} : reinterpret_cast<V<T>>(bits);
 }
 
+// cos(x) and sin(x): x = n pi/2 + r, |r| <= pi/4, with pi/2 in parts so short that n times each is exact; Taylor
+// polynomials in r; and the quarter of the turn that n stands for. A phase of more than `most` quarters counts as 0.
+template <class T> struct TurnParts;
+template <> struct TurnParts<double> {
+    static constexpr double shift = 0x1.8p52, most = 0x1p30, quarters = 0x1.45f306dc9c883p-1;
+    static constexpr int parts = 3, terms = 8;
+    static constexpr double quarter[parts] = {0x1.921fb544p0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
+    static constexpr double even[terms] = {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600, -1.0 / 3628800,
+                                           1.0 / 40320,            -1.0 / 720,           1.0 / 24,        -0.5};
+    static constexpr double odd[terms] = {1.0 / 355687428096000.0, -1.0 / 1307674368000.0, 1.0 / 6227020800.0,
+                                          -1.0 / 39916800,         1.0 / 362880,           -1.0 / 5040,
+                                          1.0 / 120,               -1.0 / 6};
+};
+template <> struct TurnParts<float> {
+    static constexpr float shift = 0x1.8p23f, most = 0x1p21f, quarters = 0x1.45f306p-1f;
+    static constexpr int parts = 4, terms = 5;
+    static constexpr float quarter[parts] = {0x1.92p0f, 0x1.fb4p-12f, 0x1.444p-24f, 0x1.68c234p-39f};
+    static constexpr float even[terms] = {-1.0f / 3628800, 1.0f / 40320, -1.0f / 720, 1.0f / 24, -0.5f};
+    static constexpr float odd[terms] = {-1.0f / 39916800, 1.0f / 362880, -1.0f / 5040, 1.0f / 120, -1.0f / 6};
+};
+
+template <class T> inline void turn_by(V<T> x, V<T>& cosine, V<T>& sine) {
+    typedef TurnParts<T> P;
+    typedef typename Simd<T>::I I;
+    const V<T> size = absolute<T>(x) * all<T>(P::quarters);
+    const V<T> phase = size <= all<T>(P::most) ? x : V<T>{};  // also where it is not a number
+    const V<T> shifted = muladd(phase, all<T>(P::quarters), all<T>(P::shift));
+    const V<T> n = shifted - all<T>(P::shift);
+    V<T> r = phase;
+    for (int i = 0; i < P::parts; ++i) r = muladd(n, all<T>(-P::quarter[i]), r);
+    const V<T> r2 = r * r;
+    V<T> even = all<T>(P::even[0]), odd = all<T>(P::odd[0]);
+    for (int i = 1; i < P::terms; ++i) {
+        even = muladd(even, r2, all<T>(P::even[i]));
+        odd = muladd(odd, r2, all<T>(P::odd[i]));
+    }
+    const V<T> c = muladd(even, r2, all<T>(1)), s = muladd(odd * r2, r, r);
+    const I quarter = reinterpret_cast<I>(shifted);
+    const I odd_quarter = (quarter & 1) != 0;
+    const V<T> along = odd_quarter ? s : c, across = odd_quarter ? c : s;
+    cosine = ((quarter + 1) & 2) != 0 ? -along : along;
+    sine = (quarter & 2) != 0 ? -across : across;
+}
+
 }  // namespace
 }  // namespace gossamer

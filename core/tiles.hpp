@@ -56,6 +56,10 @@ template <class T> struct Tiles {
     // out[i] = norms[i] + norm > limit ? direct[i] : max(0, norms[i] + norm - 2 in[i])
     void (*distances)(const T* in, const T* norms, T norm, const T* direct, T limit, int count, T* out);
 
+    // cosines[i] = height * cos(in[i]), sines[i] = height * sin(in[i]), count rounded up to a vector; beyond the range in
+    // which a phase means something, where its rounding is as large as itself, the phase is taken as 0
+    void (*waves)(const T* in, int count, T height, T* cosines, T* sines);
+
     T (*largest)(const T* values, int count);
 
     // out[t] (+)= sum over j = q, q + 16, ... < m of coefs[j] * g[j * ldo + t], for t in [t0, t1) rounded out to 8;

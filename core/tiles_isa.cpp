@@ -252,6 +252,15 @@ void distances(const T* in, const T* norms, T norm, const T* direct, T limit, in
     }
 }
 
+template <class T> void waves(const T* in, int count, T height, T* cosines, T* sines) {
+    for (int i = 0; i < count; i += width<T>) {
+        V<T> cosine, sine;
+        turn_by<T>(load<T>(in + i), cosine, sine);
+        store<T>(cosines + i, all<T>(height) * cosine);
+        store<T>(sines + i, all<T>(height) * sine);
+    }
+}
+
 template <class T> T largest(const T* values, int count) {
     T best = values[0];
     for (int i = 1; i < count; ++i) best = values[i] > best ? values[i] : best;
@@ -399,6 +408,7 @@ template <class T> constexpr Tiles<T> table() {
             row<T>,
             map_values<T>,
             distances<T>,
+            waves<T>,
             largest<T>,
             partial<T>,
             dot<T>,

@@ -62,6 +62,9 @@ BY_NAME = {
     "Additive.products": ((), ((0, 0),)),
     "Additive.differences": ((),),
     "ALMA.C": (0.7, 1.5),
+    "Project.tolerance": (1e-3, 0.2),
+    "Auto.memory": (30_000.0, 3_000.0),
+    "Auto.size": (None, 20),
     "Sublinear.rate": (0.9, 0.6),  # terms are dropped from round 12, 27, 68, 141 on
     "Sublinear.reg": (1.0, 0.6),
     "Sublinear.exponent": (0.35, 0.4),

@@ -117,6 +117,10 @@ class Kernel:
     def check_domain(self, owner: object, X: Array, where: str = "") -> None:
         """Raise for a row where this kernel is not defined; ``where`` ends the error's sentence."""
 
+    def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
+        """Random frequencies w, one in each row, with k(x, s) = E cos(w . (x - s)); for kernels that are 1 at x = s."""
+        raise NotImplementedError
+
     def takes_any(self) -> bool:
         """Whether this kernel, or a part of it, accepts points that are not rows of numbers."""
         return self.any_points

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer._budget import REFUSE, Budget
 from gossamer._loss import Loss
 from gossamer._rule import Example, Rule, Step, Trace
-from gossamer.budgets import REFUSE, Budget, Forgetron, Merge, Smallest, _Projecting
+from gossamer.budgets import Forgetron, Merge, Smallest
 from gossamer.inverse import LEAST_PIVOT, Inverse
+from gossamer.reshaping import _Projecting
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -361,8 +363,7 @@ class Loop:
             largest = float(np.abs(f).max()) + abs(e.offset)
             if step.keep == 0.0:  # everything is forgotten
                 e.inverse.clear()
-                while e.size:
-                    events.append(self._remove(e.size - 1, block))
+                events += self._forget(block)
                 e.scale, e.norm2 = 1.0, 0.0
             else:
                 e.shrink(step.keep, step.trace)
@@ -415,7 +416,7 @@ class Loop:
             elif isinstance(self.budget, Merge):
                 slot = self._merge(self.budget, new.t, block, events)
             else:
-                slot, new = self._forget(self.budget, new, block)
+                slot, new = self._forgetron(self.budget, new, block)
             self._place(slot, new, block, cross, events)
             return
         slot = self.budget.choose(e, float(np.sqrt(new.move @ new.move)), new.kappa)
@@ -431,7 +432,7 @@ class Loop:
         block[slot, t + 1 : len(cross)] = cross[t, t + 1 :]
         events.append((PLACE, t, slot))
 
-    def _forget(self, budget: Forgetron, new: Newcomer, block: Floats) -> tuple[int, Newcomer]:
+    def _forgetron(self, budget: Forgetron, new: Newcomer, block: Floats) -> tuple[int, Newcomer]:
         """Everything shrinks, so that the oldest may leave."""
         e = self.expansion
         slot = int(np.argmin(e.births))
@@ -562,6 +563,9 @@ class Loop:
         found = np.flatnonzero(self.expansion.ids == name)
         return int(found[0]) if len(found) else None
 
+    def _forget(self, block: Floats) -> list[Event]:
+        return [self._remove(slot, block) for slot in reversed(range(self.expansion.size))]
+
     def _remove(self, slot: int, block: Floats) -> Event:
         last = self.expansion.size - 1
         self.expansion.remove(slot)
@@ -571,7 +575,7 @@ class Loop:
     def copy(self) -> Loop:
         """The same loop with the same state."""
         e, gram = self.expansion, self.expansion.gram
-        twin = Loop(self.loss, self.rule, self.budget, e.average, gram is not None, self.epsilon)
+        twin = type(self)(self.loss, self.rule, self.budget, e.average, gram is not None, self.epsilon)
         twin.restore(self.state(), gram)
         return twin
 

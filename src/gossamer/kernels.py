@@ -131,6 +131,9 @@ class Gaussian(Kernel):
     def numbers(self) -> tuple[float, ...]:
         return (float(self.gamma),)
 
+    def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
+        return math.sqrt(2 * float(self.gamma)) * rng.standard_normal((count, features))
+
 
 @dataclass(frozen=True)
 class Laplace(Kernel):
@@ -158,6 +161,9 @@ class Laplace(Kernel):
 
     def numbers(self) -> tuple[float, ...]:
         return (float(self.gamma),)
+
+    def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
+        return float(self.gamma) * rng.standard_cauchy((count, features))
 
 
 @dataclass(frozen=True)
@@ -202,6 +208,11 @@ class Matern(Kernel):
 
     def numbers(self) -> tuple[float, ...]:
         return (self._theta, *self._coefs)
+
+    def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
+        # Student's t with 2 nu degrees of freedom: a normal vector over the root of a mean of squares
+        normal = rng.standard_normal((count, features)) / float(self.length)
+        return np.asarray(normal / np.sqrt(rng.chisquare(2 * self.nu, (count, 1)) / (2 * self.nu)))
 
 
 def as_kernel(kernel: Any) -> Kernel:

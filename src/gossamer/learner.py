@@ -10,13 +10,14 @@ import numpy as np
 
 from gossamer import _checks, _core
 from gossamer._checks import Array
+from gossamer._finite import make_learning_machine
 from gossamer._state import check_state
 from gossamer._stored import Stored
 from gossamer.budgets import as_budget
 from gossamer.expansion import Floats
 from gossamer.kernels import as_kernel
 from gossamer.losses import as_loss
-from gossamer.machines import Batch, Machine, Native, Trees, check_tracked, make_machine
+from gossamer.machines import Batch, Machine, Native, Trees, check_tracked
 from gossamer.rules import as_rule
 
 #: What a state of an older version lacks.
@@ -70,10 +71,10 @@ class Learner(Stored):
         self.kernel, self.loss = as_kernel(kernel), as_loss(loss)
         self.rule, self.budget = as_rule(rule), as_budget(budget)
         self.rule.check(self.loss)
-        self.budget.check(self.kernel, self.loss, self.rule)
         _checks.one_of(self, "average", average, [False, True, "sparse"])
         _checks.one_of(self, "track_norm", track_norm, [False, True])
         self._wish = _checks.one_of(self, "backend", backend, ["auto", "native", "trees", "numpy"])
+        self.budget.check(self.kernel, self.loss, self.rule, backend)
         self.average: str | None = "all" if average is True else average or None
         # what leaves changes the norm: to know by how much takes the kernel values of all points
         self.track_norm = (track_norm or self.rule.needs_norm or self.budget.needs_gram) and self.budget.drops
@@ -113,7 +114,7 @@ class Learner(Stored):
             kernel, budget = self.kernel, self.budget
             self.kernel, self.budget = kernel.resolve(X), budget.resolve(X)
             try:
-                machine = make_machine(self, X, self._wish)
+                machine = make_learning_machine(self, X, self._wish)
             finally:
                 self.kernel, self.budget = kernel, budget
         first = self.steps + 1
@@ -260,8 +261,7 @@ class Learner(Stored):
         many = self.loss.target == "label"
         if self._machine is None:
             return np.zeros((getattr(self.loss, "classes", None) or 1, 0)) if many else np.zeros(0)
-        state = self._machine.state()
-        coefs = np.asarray(state["scale"] * state["raw"])
+        coefs = self._machine.coefs()
         return coefs if many else coefs[0]
 
     @property
@@ -324,7 +324,7 @@ class Learner(Stored):
         points, kernel = state["points"], self.kernel
         self.kernel = state["kernel"]
         try:
-            machine = make_machine(self, points, self._wish)
+            machine = make_learning_machine(self, points, self._wish)
             numbers = {name: value for name, value in state.items() if name != "kernel"}
             machine.restore(numbers, points, state["dropped_points"])
         except BaseException:

@@ -109,6 +109,10 @@ class Native:
     def points(self) -> Array:
         return np.asarray(self.core.points())
 
+    def coefs(self) -> Floats:
+        """The effective coefficients of the points, a row for each output."""
+        return effective(self.state())
+
     def dropped_points(self) -> Array:
         return np.asarray(self.core.dropped_points())
 
@@ -253,13 +257,7 @@ class Blocks:
         block = np.zeros((size + rows, -(-rows // 16) * 16))
         block[:, :rows] = self.kernel(points.with_rows(X), X)  # against the points and against each other, at once
         cross = block[size:, :rows].copy()
-        # diag is the same in every block, so that equal weights stay equal; a function without one is too slow to ask
-        plain = isinstance(self.kernel, Custom) and self.kernel.diagonal is None
-        kappas = cross.diagonal() if plain else np.asarray(self.kernel.diag(X), dtype=np.float64)
-        if kappas.min() < -1e-9 * np.abs(cross).max():
-            raise ValueError(f"The kernel {type(self.kernel).__name__} has k(x, x) = {kappas.min():g} < 0.")
-        kappas = np.where(kappas > 1e-300, kappas, 0.0)
-        events = self.loop.run(block, cross, kappas, *batch)
+        events = self.loop.run(block, cross, self._kappas(X, cross), *batch)
         for kind, first, second in np.asarray(events, dtype=np.int64).reshape(-1, 3).tolist():
             slot = {PLACE: second, REMOVE: first, BLEND: first >> 32}[kind]
             if self.average == "all" and slot < points.size:
@@ -271,6 +269,15 @@ class Blocks:
             else:
                 h, other = float(np.int64(second).view(np.float64)), first & 0xFFFFFFFF
                 points.values[slot] = h * points.values[slot] + (1 - h) * points.values[other]
+
+    def _kappas(self, X: Any, cross: Floats) -> Floats:
+        """k(x, x) of the rows, what counts as zero made zero."""
+        # diag is the same in every block, so that equal weights stay equal; a function without one is too slow to ask
+        plain = isinstance(self.kernel, Custom) and self.kernel.diagonal is None
+        kappas = cross.diagonal() if plain else np.asarray(self.kernel.diag(X), dtype=np.float64)
+        if kappas.min() < -1e-9 * np.abs(cross).max():
+            raise ValueError(f"The kernel {type(self.kernel).__name__} has k(x, x) = {kappas.min():g} < 0.")
+        return np.where(kappas > 1e-300, kappas, 0.0)
 
     def _test(self, X: Any) -> None:
         """Is the kernel one? Asked on the first rows seen, each time their number has doubled, up to `TESTED`."""
@@ -300,6 +307,10 @@ class Blocks:
 
     def points(self) -> Any:
         return self._points.copy()
+
+    def coefs(self) -> Floats:
+        """The effective coefficients of the points, a row for each output."""
+        return effective(self.state())
 
     def dropped_points(self) -> Any:
         return self._dropped.copy()
@@ -361,6 +372,11 @@ def check_tracked(settings: Settings) -> None:
         why = f"{type(settings.budget).__name__} needs their kernel values" if settings.budget.needs_gram else why
         what = f"None or at most {LARGEST_GRAM} points where {why}"
         raise _checks.wrong("Learner", "budget", what, settings.budget)
+
+
+def effective(state: dict[str, Any]) -> Floats:
+    """The coefficients of a state as they count."""
+    return np.asarray(state["scale"] * state["raw"])
 
 
 def rounding(X: Any) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 
 import gossamer
 from gossamer import Learner
-from gossamer.budgets import Budget
+from gossamer.budgets import Budget, Fourier, Nystrom
 from gossamer.kernels import Gaussian, Kernel, Linear, Matern
 from gossamer.losses import Loss
 from gossamer.rules import SVMD, Implicit, Rule
@@ -163,10 +163,14 @@ def label(part: Any) -> str:
     return part.__name__ if isinstance(part, type) else re.sub(r"<function (\w+) at \w+>", r"\1", str(part))
 
 
-def agree(loss: Loss, rule: Rule, budget: Budget | None = None) -> bool:
+def agree(
+    loss: Loss, rule: Rule, budget: Budget | None = None, kernel: Kernel | None = None, backend: str = "auto"
+) -> bool:
     """Whether these parts go together."""
     try:
         Learner(Gaussian(1.0), loss, rule, budget)  # no kernel for trees, which track any norm
+        if budget is not None and kernel is not None:
+            budget.check(kernel, loss, rule, backend)
     except ValueError:
         return False
     return True
@@ -248,6 +252,11 @@ def backends(kernel: Kernel, features: int = 3) -> list[str]:
     """The compiled machines that have this kernel, for a Learner to insist on."""
     trees = kernel.coordinates(width(kernel, features)) is not None
     return ["native"] * is_native(kernel, features) + ["trees"] * trees
+
+
+def python_backend(budget: Budget) -> str:
+    """The machine for compiled parts and a kernel in Python: the features of a space are made in NumPy."""
+    return "numpy" if isinstance(budget, (Nystrom, Fourier)) else "native loop, numpy kernel"
 
 
 #: Kernels that stand in trees, beyond the examples: weighted sums, a base and a weight for each coordinate of two

@@ -200,22 +200,19 @@ private:
             return;
         }
         at_least(out.panels, out.room * panels * lanes);
-        at_least(out.turned, out.room * lanes);
+        at_least(out.turned, Whitening::strip * lanes);
         for (int p = 0; p < panels; ++p) {
             double* k = out.panel(p);
             for (int j = 0; j < m; ++j) std::copy_n(out.g.data() + j * rows.ld + p * lanes, lanes, k + j * lanes);
             std::fill(k + m * lanes, k + out.room * lanes, 0.0);
-            whitening_.panel(k, 0, m, out.turned.data());
-            turn(out.turned.data(), m, lanes, p * lanes, 0, out);
         }
-    }
-
-    // coordinates [first, first + m) of `lanes` rows from `row` on, from coordinates down to rows down
-    static void turn(const double* from, int m, int lanes, int row, int first, Features<T>& out) {
-        constexpr int tile = 8;
-        for (int j0 = 0; j0 < m; j0 += tile)
-            for (int r = 0; r < lanes; ++r)
-                for (int j = j0; j < std::min(m, j0 + tile); ++j) out.of(row + r)[first + j] = from[j * lanes + r];
+        for (int j = 0; j < m; j += Whitening::strip)  // a strip stays near while all panels meet it
+            for (int p = 0; p < panels; ++p) {
+                const int n = std::min(m - j, Whitening::strip);
+                whitening_.panel(out.panel(p), j, j + n, out.turned.data());
+                for (int r = 0; r < lanes; ++r)
+                    for (int i = 0; i < n; ++i) out.of(p * lanes + r)[j + i] = out.turned[i * lanes + r];
+            }
     }
 
     // z = (cos p, sin p) / sqrt(frequencies) for the phases p in g
@@ -336,11 +333,12 @@ private:
         }
     }
 
-    // whole panels whose rows and features stay in the second-level cache
+    // up to four panels, whose rows, and kernel values and features, stay in the second- and third-level cache
     int rows_at_once() const {
-        const int lanes = tiles<T>().lanes;
-        const std::size_t bytes = (sizeof(T) * d_ + 2 * sizeof(double) * (dimension() + 1)) * lanes;
-        return lanes * static_cast<int>(std::max<std::size_t>(1, std::min<std::size_t>(4, (std::size_t(192) << 10) / bytes)));
+        const std::size_t lanes = tiles<T>().lanes, row = sizeof(T) * d_ * lanes;
+        const std::size_t made = 2 * sizeof(double) * (dimension() + 1) * lanes;
+        const std::size_t panels = std::min((std::size_t(192) << 10) / row, (std::size_t(2) << 20) / made);
+        return static_cast<int>(lanes * std::max<std::size_t>(1, std::min<std::size_t>(4, panels)));
     }
 
     void append(const std::vector<T>& x) {

@@ -47,15 +47,12 @@ public:
             tiles<double>().row(Pair::product, k, length(s), strips_[s].data(), strips_[s].size(), out + s * strip);
     }
 
-    // out[(j - j0) * lanes + row], j in [j0, j1), for a packed panel of rows: k[j * lanes + row], with zeros behind size()
+    // out[(j - j0) * lanes + row], j in [j0, j1) of one strip, for a packed panel of rows: k[j * lanes + row], with zeros
+    // behind size()
     void panel(const double* k, int j0, int j1, double* out) const {
         const Tiles<double>& ops = tiles<double>();
-        for (int j = j0; j < j1;) {
-            const int s = j / strip, end = std::min(j1, (s + 1) * strip);
-            ops.cross(Pair::product, k, 1, length(s), strips_[s].data(), j % strip, end - s * strip,
-                      out + static_cast<std::ptrdiff_t>(j - j0) * ops.lanes, ops.lanes);
-            j = end;
-        }
+        const int s = j0 / strip;
+        ops.cross(Pair::product, k, 1, length(s), strips_[s].data(), j0 - s * strip, j1 - s * strip, out, ops.lanes);
     }
 
 private:

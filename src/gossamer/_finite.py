@@ -27,6 +27,7 @@ class FiniteNative(Native):
         assert isinstance(budget, Nystrom)
         self.waves, nothing = False, np.empty((0, features), dtype=X.dtype)
         program = settings.kernel.program(features)
+        assert program is not None
         return partial(core, kernel=program, limit=budget.size, tolerance=budget.least(X.dtype), frequencies=nothing)
 
     def points(self) -> Array:
@@ -137,7 +138,7 @@ class FiniteBlocks(Blocks):
         part = slice(t, t + 1)
         self.loop.expansion.z = z
         block = np.append(z[: self.loop.expansion.size], 0.0)[:, None]
-        one = [None if value is None else value[part] for value in batch]
+        one: list[Any] = [None if value is None else value[part] for value in batch]
         self.loop.run(block, np.zeros((1, 1)), np.array([kappa]), *one)
 
     def _features(self, X: Any) -> Floats:
@@ -181,7 +182,7 @@ class FiniteBlocks(Blocks):
             self.whitening.factor = np.array(factor)
         elif m:
             try:
-                self.whitening.factor = np.linalg.cholesky(self.gram())
+                self.whitening.factor = np.asarray(np.linalg.cholesky(self.gram()), dtype=np.float64)
             except np.linalg.LinAlgError:
                 raise _checks.wrong("Learner", "state['points']", "linearly independent", m) from None
 

@@ -1,4 +1,4 @@
-"""Laws of the budgets that project, merge or pay: what they keep is the best that can be kept, and the rest is counted."""
+"""Laws of the budgets that project, merge or pay: what they keep is the best that can be kept; the rest is counted."""
 
 import math
 

@@ -13,7 +13,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src core -name __pycache__ -prune -o ! -name '*.pyc' -print)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-video sanitize clean
+.PHONY: help demo test figures bench bench-video sanitize clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the fac
 bench-video: $(VENV)/.extra-bench $(VENV)/.extra-video ## the background subtractor against OpenCV's (GOSSAMER_DATA has the clips)
 	@$(BIN)/python benchmarks/video.py $(ARGS)
 
+figures: $(VENV)/.extra-figures ## every figure of the papers, made again beside its script (ARGS=--quick: small, in out/figures)
+	@for script in $$(grep -l 'Figure(__file__' experiments/*/*.py); do $(BIN)/python $$script $(ARGS) || exit 1; done
+
 sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-behaviour sanitizers
 	@command -v cmake > /dev/null || $(PIP) install -qq cmake
 	@PATH="$$PATH:$$PWD/$(BIN)" && cmake -S . -B build/sanitize -DGOSSAMER_SANITIZE=ON > /dev/null \
@@ -51,7 +54,7 @@ sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-beh
 
 clean: ## remove everything that was made
 	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2> /dev/null || true
+	find src tests benchmarks experiments -name __pycache__ -prune -exec rm -rf {} + 2> /dev/null || true
 
 # ------------------------------------------------------------------------------------------------------------- set-up
 # A stamp is touched only when all before it has succeeded, so an interrupted set-up is done again.

@@ -23,6 +23,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
 Item = TypeVar("Item")
@@ -71,6 +72,24 @@ class Progress:
             print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
         else:
             print(line, file=sys.stderr, flush=True)
+
+
+def neat(axes: Axes) -> None:
+    """A light grid behind the data, and no box around it."""
+    axes.grid(color="#E4E4E4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def write_ends(axes: Axes, ends: Mapping[str, tuple[float, str]], lines: int = 1) -> None:
+    """The names of curves at their right ends, {text: (height, colour)}, moved apart where they would overlap; last,
+    when the limits of the axes stand."""
+    room = 1.25 * lines * 9 / (72 * axes.get_figure().get_figheight() * axes.get_position().height)
+    places: list[float] = []
+    for text, (height, colour) in sorted(ends.items(), key=lambda end: end[1][0]):
+        wanted = float(axes.transAxes.inverted().transform(axes.transData.transform((1, height)))[1])
+        places.append(max(wanted, places[-1] + room) if places else wanted)
+        axes.text(1.015, places[-1], text, transform=axes.transAxes, color=colour, fontsize=9, va="center")
 
 
 @dataclass

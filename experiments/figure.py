@@ -100,6 +100,7 @@ class Figure:
     compute: Callable[[bool, Progress], Data]
     draw: Callable[[Data, bool], Picture]
     suffix: str = ".png"
+    dpi: int = 110
 
     def main(self, arguments: list[str] | None = None) -> None:
         """The command line of every figure."""
@@ -123,7 +124,7 @@ class Figure:
             np.savez_compressed(data_path, **data)
         with np.load(data_path) as stored:
             picture = self.draw({name: stored[name] for name in stored.files}, quick)
-        picture.savefig(picture_path, dpi=110, bbox_inches="tight")
+        picture.savefig(picture_path, dpi=self.dpi, bbox_inches="tight")
         plt.close(picture)
         print(f"{picture_path} ({time.monotonic() - start:.0f} s)")
         return picture_path

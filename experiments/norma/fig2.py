@@ -117,7 +117,7 @@ def compute(quick: bool, progress: Progress) -> Data:
 
 
 def draw(data: Data, quick: bool) -> Picture:
-    picture, panels = plt.subplots(len(KINDS), 1, figsize=(9.5, 4.6 * len(KINDS)))
+    picture, panels = plt.subplots(len(KINDS), 1, figsize=(8.4, 4 * len(KINDS)))
     for axes, kind in zip(panels, KINDS, strict=True):
         ends = {}
         for name in ALGORITHMS:
@@ -144,4 +144,4 @@ def draw(data: Data, quick: bool) -> Picture:
 
 
 if __name__ == "__main__":
-    Figure(__file__, compute, draw).main()
+    Figure(__file__, compute, draw, dpi=95).main()

@@ -3,7 +3,7 @@
 Left, ||f - f_truncated|| of NORMA: f without its terms older than tau rounds, which is what Proposition 1 (Kivinen et
 al. 2004) bounds by (1 - eta lambda)^tau X / lambda, and f of a learner that runs truncated, which it does not bound.
 Middle, ||f of ILK - f of SILK||, with the bound (C X / lambda) (1 + eta lambda)^-omega of `silk_tracking`; Cheng et al.
-2006 (section 2) say that it falls exponentially, without proof. Right, the mistakes that the budgets cost on the same streams.
+2006 (section 2) say that it falls exponentially, without proof. Right, the mistakes that the budgets cost.
 """
 
 from __future__ import annotations

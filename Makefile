@@ -44,7 +44,9 @@ bench-video: $(VENV)/.extra-bench $(VENV)/.extra-video ## the background subtrac
 	@$(BIN)/python benchmarks/video.py $(ARGS)
 
 figures: $(VENV)/.extra-figures ## every figure of the papers, made again beside its script (ARGS=--quick: small, in out/figures)
-	@for script in $$(grep -l 'Figure(__file__' experiments/*/*.py); do $(BIN)/python $$script $(ARGS) || exit 1; done
+	@failed=; for script in $$(grep -l 'Figure(__file__' experiments/*/*.py); do \
+	  $(BIN)/python $$script $(ARGS) || failed="$$failed $$script"; done; \
+	  test -z "$$failed" || { echo "not made:$$failed"; exit 1; }
 
 sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-behaviour sanitizers
 	@command -v cmake > /dev/null || $(PIP) install -qq cmake

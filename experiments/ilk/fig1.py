@@ -99,8 +99,9 @@ def compute(quick: bool, progress: Progress) -> Data:
     for name, task in TASKS.items():
         settings = [task.settings(contestant)[::every] for contestant in ALL]
         flat = list(itertools.chain(*settings))
-        tried = iter(each(lambda one, task=task: task.tried(one, tuning), flat, progress, f"{name}, tuning"))
-        chosen = [choices(some, list(itertools.islice(tried, len(some)))) for some in settings]
+        found = iter(each(lambda one, task=task: task.tried(one, tuning), flat, progress, f"{name}, tuning"))
+        tried = [list(itertools.islice(found, len(some))) for some in settings]
+        chosen = [choices(*pair) for pair in zip(settings, tried, strict=True)]
         runs = list(itertools.product(itertools.chain(*chosen), seeds))
         results = each(lambda run, task=task: task.run(*run)[0], runs, progress, f"{name}, trials")
         mistakes = np.array(results).reshape(len(ALL), 2, trials, ROWS).cumsum(axis=3)
@@ -110,7 +111,7 @@ def compute(quick: bool, progress: Progress) -> Data:
             f"{name}_curves": mistakes[:, 0, :, THIN - 1 :: THIN].mean(axis=1),
             f"{name}_tuned": np.array([[[one.width, one.step, one.decay] for one in both] for both in chosen]),
             f"{name}_rows": np.stack([np.column_stack([X, y])[row : row + SHOWN] for row in MOMENTS]),
-            f"{name}_settings": np.array([len(some) for some in settings]),
+            f"{name}_tried": np.array([[mistakes.mean() for mistakes, _ in some] for some in tried]),
         }
     return data
 
@@ -165,7 +166,7 @@ def draw_pairs(axes: Axes, data: Data, name: str) -> None:
         face = COLOURS[one] if way == 0 else "none"
         label = f"{one} against {other}, {('fewest mistakes', 'fewest steps')[way]}"
         axes.plot(theirs, mine, "o", markeredgecolor=COLOURS[one], markerfacecolor=face, markersize=4, label=label)
-    low, high = axes.get_xlim()
+    low, high = min(axes.get_xlim()[0], axes.get_ylim()[0]), axes.get_xlim()[1]
     axes.axline((low, low), slope=1, color="0.5", linewidth=1)
     axes.set(xlabel="mistakes of NORMA, truncated NORMA", ylabel="mistakes of ILK, SILK")
     axes.set(xlim=(low, high), ylim=(low, low + 1.35 * (high - low)))
@@ -183,7 +184,7 @@ def words(data: Data, name: str) -> str:
             settings.append(f"{one} {width:g} / {step:.3g} / {decay:g}")
         lines.append(f"{title}: " + ", ".join(settings))
     won = [f"{one} than {other}: {verdict(mine, theirs)}" for one, other, _, mine, theirs in pairs(data, name)]
-    tries = data[f"{name}_settings"][0]
+    tries = data[f"{name}_tried"].shape[1]
     return "\n".join([
         f"width / C or rate / decay, the best of {tries} on other streams (every row takes the share decay from f)",
         *lines, "by fewest mistakes: " + "; ".join(won[::2]), "by fewest steps: " + "; ".join(won[1::2]),

@@ -28,6 +28,7 @@ from gossamer.video import BackgroundSubtractor
 #: Frames: the dark lasts so many; the scored clip goes on to so many after the switch; before it, the threshold is set.
 DARK, SCORED, BEFORE = 60, 260, 100
 BLOCK = 20
+SETTINGS = pixels.grid(widths=(5.0, 9.0, 16.0, 28.0), decays=(0.0003, 0.001, 0.003, 0.01))
 MOG2, OURS = "MOG2", "SILK, all options"
 STYLES = {"SILK": (COLOURS["SILK"], "-"), "truncated NORMA": (COLOURS["truncated NORMA"], "-"),
           OURS: (COLOURS["ILK"], "--"), MOG2: ("0.5", "--")}  # fmt: skip
@@ -46,11 +47,13 @@ def clip_and_switches(quick: bool) -> tuple[Clip, int, int]:
 def compute(quick: bool, progress: Progress) -> Data:
     clip, early, late = clip_and_switches(quick)
     aside = pixels.part(pixels.switched(clip, early, DARK), range(early, early + SCORED))
-    best = pixels.tune(aside, quick, progress)
+    settings = SETTINGS[:: 7 if quick else 1]
+    best = pixels.tune(aside, settings, progress)
     scored = pixels.part(pixels.switched(clip, late, DARK), range(late - BEFORE, late + SCORED))
     moments = [late + 5, late + DARK + 5]
     after = slice(BEFORE, BEFORE + SCORED)
     data: dict[str, np.ndarray] = {"clip": np.array(clip.name), "switch": np.array(late), "moments": np.array(moments)}
+    data["tries"] = np.array(len(settings))
     for name in progress(list(RULES), "scored"):
         setting, _ = best[name]
         seen = pixels.watch(scored, setting.subtractor(name), moments)
@@ -65,7 +68,7 @@ def compute(quick: bool, progress: Progress) -> Data:
             f"{name}/masks": np.array([seen.kept[t] < level for t in moments]), f"{name}/tuned": setting.text(name),
         }  # fmt: skip
     for name, subtractor in progress([(OURS, BackgroundSubtractor()), (MOG2, pixels.mog2())], "for orientation"):
-        tallies, masks = pixels.judge(scored, pixels.foreground(subtractor), moments)
+        tallies, masks = pixels.judge(scored, subtractor, moments, smooth=False)
         data |= {
             f"{name}/false": np.array([tally.shares[0] for tally in tallies]),
             f"{name}/found": np.array([tally.recall if tally.hits + tally.misses else np.nan for tally in tallies]),
@@ -87,7 +90,7 @@ def draw(data: Data, quick: bool) -> Picture:
     right.set(ylim=(0, 102))
     handles = [plt.Line2D([], [], color=colour, linestyle=style) for colour, style in STYLES.values()]
     above.legend(handles, list(STYLES), loc="outside lower center", ncols=4, frameon=False)
-    tries = len(pixels.settings(quick))
+    tries = int(data["tries"])
     above.suptitle(
         f"{data['clip']}: the light goes down to 45 % at frame {int(data['switch']) + 1} and back after {DARK} frames",
         fontweight="bold",
@@ -113,10 +116,12 @@ def draw_roc(axes: Axes, data: Data) -> None:
     for name in RULES:
         false, found = data[f"{name}/roc"]
         colour, style = STYLES[name]
-        axes.semilogx(np.maximum(false, 1e-6), found, style, color=colour, label=f"{name}: {data[f'{name}/area']:.3f}")
+        axes.semilogx(
+            np.maximum(false, 1e-6), found, style, color=colour, label=f"{name}: area {data[f'{name}/area']:.3f}"
+        )
     axes.set(xlim=(1e-4, 1), ylim=(0, 1.01), xlabel="share of the background marked as new", ylabel="foreground found")
     axes.set_title(f"ROC of the {SCORED} frames from the switch on", fontsize=10)
-    axes.legend(frameon=False, title="area under the curve", loc="upper left")
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
     axes.grid(alpha=0.3)
 
 

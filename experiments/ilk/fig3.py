@@ -8,7 +8,6 @@ truncated NORMA. Both are as the papers have them (`gossamer.video.PLAIN`), and 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -18,7 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
-from benchmarks.clips import Clip, Tally, clips
+from benchmarks.clips import FOREGROUND, Clip, Tally, clips
 from experiments.figure import COLOURS, Data, Figure, Progress
 from experiments.ilk import pixels
 from experiments.ilk.common import verdict
@@ -26,6 +25,7 @@ from experiments.ilk.pixels import RULES
 from gossamer.video import BackgroundSubtractor
 
 BLOCK = 25
+SETTINGS = pixels.grid(widths=(9.0, 16.0, 28.0, 45.0), decays=(0.001, 0.003, 0.01, 0.03))
 MOG2, OURS = "MOG2", "SILK, all options"
 COLOUR = {"SILK": COLOURS["SILK"], "truncated NORMA": COLOURS["truncated NORMA"], OURS: COLOURS["ILK"], MOG2: "0.5"}
 
@@ -44,34 +44,40 @@ def together(tallies: list[Tally]) -> Tally:
     return Tally(*(sum(getattr(one, count) for one in tallies) for count in ("hits", "misses", "alarms")))
 
 
+def results(name: str, tallies: list[Tally], masks: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """F, precision and recall of all frames, F by block, the point in the plane of the ROC curve, and the masks."""
+    total = together(tallies)
+    blocks = [together(tallies[i : i + BLOCK]).f for i in range(0, len(tallies) - BLOCK + 1, BLOCK)]
+    return {
+        f"{name}/f": np.array([total.f, total.precision, total.recall]), f"{name}/f_blocks": np.array(blocks),
+        f"{name}/point": np.array([np.mean([one.shares[0] for one in tallies]), total.recall]),
+        f"{name}/masks": np.array(masks),
+    }  # fmt: skip
+
+
 def compute(quick: bool, progress: Progress) -> Data:
     clip, early, late = clip_and_parts(quick)
-    best = pixels.tune(pixels.part(clip, early), quick, progress)
+    settings = SETTINGS[:: 7 if quick else 1]
+    best = pixels.tune(pixels.part(clip, early), settings, progress)
     scored = pixels.part(clip, late)
-    moments = [int(t) for t in np.random.default_rng(1).choice(list(late), 2, replace=False)]
+    busy = [t for t, mask in scored.truth.items() if (mask == FOREGROUND).mean() > 0.02]
+    moments = np.random.default_rng(0).choice(busy, 2, replace=False).tolist()
     data: dict[str, np.ndarray] = {"clip": np.array(clip.name), "moments": np.array(moments)}
-    ways: dict[str, Callable[[], Callable[[np.ndarray], np.ndarray]]] = {
-        OURS: lambda: pixels.foreground(BackgroundSubtractor()), MOG2: lambda: pixels.foreground(pixels.mog2()),
-    }  # fmt: skip
-    for name in progress(list(RULES), "scores"):
+    data["tries"] = np.array(len(settings))
+    for name in progress(list(RULES), "scored"):
         setting, before = best[name]
-        seen = pixels.watch(scored, setting.subtractor(name))
         level = before.level_of_best()
-        ways[name] = lambda name=name, level=level: pixels.at_level(best[name][0].subtractor(name), level)
+        seen = pixels.watch(scored, setting.subtractor(name), moments, level)
+        masks = {t: pixels.median(levels < level) for t, levels in seen.kept.items()}
         data |= {
+            **results(name, seen.tallies, [masks[t] for t in moments]),
             f"{name}/roc": np.array(seen.roc()), f"{name}/area": np.array(seen.area()),
             f"{name}/blocks": seen.blocks(slice(0, len(seen.new)), BLOCK), f"{name}/tuned": setting.text(name),
             f"{name}/threshold": np.array(2 * level / pixels.LEVELS),
         }  # fmt: skip
-    for name in progress(list(COLOUR), "masks"):
-        tallies, masks = pixels.judge(scored, ways[name](), moments, median=True)
-        total = together(tallies)
-        blocks = [together(tallies[i : i + BLOCK]).f for i in range(0, len(tallies) - BLOCK + 1, BLOCK)]
-        data |= {
-            f"{name}/f": np.array([total.f, total.precision, total.recall]), f"{name}/f_blocks": np.array(blocks),
-            f"{name}/point": np.array([sum(one.shares[0] for one in tallies) / len(tallies), total.recall]),
-            f"{name}/masks": np.array([masks[t] for t in moments]),
-        }  # fmt: skip
+    for name, subtractor in progress([(OURS, BackgroundSubtractor()), (MOG2, pixels.mog2())], "for orientation"):
+        tallies, masks = pixels.judge(scored, subtractor, moments, smooth=True)
+        data |= results(name, tallies, [masks[t] for t in moments])
     data |= {f"frame{i}": pixels.packed(scored.frames[t]) for i, t in enumerate(moments)}
     return data | {"truth": np.array([scored.truth[t] for t in moments]), "late": np.array([late.start, late.stop])}
 
@@ -90,7 +96,7 @@ def draw(data: Data, quick: bool) -> Picture:
         pixels.show_mask(row[1], data["truth"][i], "ground truth")
         for axes, name in zip(row[2:], COLOUR, strict=True):
             pixels.show_mask(axes, 255 * data[f"{name}/masks"][i].astype(int), name)
-    tries = len(pixels.settings(quick))
+    tries = int(data["tries"])
     text = "; ".join(f"{data[f'{name}/tuned']}, f < {data[f'{name}/threshold']:.2f} is new" for name in RULES)
     note = f"20 support points a pixel; {text} (best of {tries} on earlier frames); all masks after a 5x5 median filter"
     areas, fs = ([-data[f"{name}/{which}"] for name in RULES] for which in ("blocks", "f_blocks"))
@@ -102,12 +108,14 @@ def draw(data: Data, quick: bool) -> Picture:
 def draw_roc(axes: Axes, data: Data) -> None:
     for name in RULES:
         false, found = data[f"{name}/roc"]
-        axes.semilogx(np.maximum(false, 1e-6), found, color=COLOUR[name], label=f"{name}: {data[f'{name}/area']:.3f}")
+        axes.semilogx(
+            np.maximum(false, 1e-6), found, color=COLOUR[name], label=f"{name}: area {data[f'{name}/area']:.3f}"
+        )
     for name, colour in COLOUR.items():
         axes.plot(*data[f"{name}/point"], "o", color=colour, markeredgecolor="black", markersize=5)
     axes.set(xlim=(1e-4, 1), ylim=(0, 1.01), xlabel="share of the background marked as new", ylabel="foreground found")
     axes.set_title("ROC of the raw scores; dots: the masks", fontsize=10)
-    axes.legend(frameon=False, title="area under the curve", loc="upper left")
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
     axes.grid(alpha=0.3)
 
 

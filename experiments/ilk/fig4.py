@@ -203,10 +203,8 @@ def draw(data: Data, quick: bool) -> Picture:
         draw_race(left, data, key, f"({letters[0]}) {task.title}")
         draw_buffers(right, data, key, f"({letters[1]}) the same, SILK with other buffers")
         for axes in (left, right):
-            axes.set(xlabel=f"rows of {data['data']} seen", ylabel="errors so far, %", xscale="log", yscale="log")
-            for ticks in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-                ticks("{x:g}")
-            axes.grid(alpha=0.3, which="both")
+            axes.set(xlabel=f"rows of {data['data']} seen", ylabel="errors so far, %", xscale="log")
+            axes.grid(alpha=0.3)
             axes.title.set_fontsize(11)
     return picture
 
@@ -220,7 +218,8 @@ def draw_race(axes: Axes, data: Data, key: str, title: str) -> None:
         label = f"{name}: {finals.mean():.2f} ± {standard_error(finals):.2f} %"
         axes.plot(data["rows"], 100 * data[f"{key}_curves"][i], style, color=colour, label=label)
         lines.append(f"{name}: {data[f'{key}_tuned'][i]} (best of {data[f'{key}_tries'][i]})")
-    orders = len(data[f"{key}_finals"])
+    orders, least = len(data[f"{key}_finals"]), 100 * data[f"{key}_curves"].min()
+    axes.set_ylim(0.97 * least, 1.6 * least)
     axes.set_title(f"{title}; buffer {BUFFER}")
     axes.legend(frameon=False, title=f"at the end, {orders} orders ± standard error")
     axes.text(0.5, -0.13, "\n".join(lines), transform=axes.transAxes, ha="center", va="top", fontsize=7)
@@ -235,7 +234,8 @@ def draw_buffers(axes: Axes, data: Data, key: str, title: str) -> None:
             label = f"{size}, {'paper' if i == 0 else 'tuned at 128'}: {finals.mean():.2f} %"
             axes.plot(data["rows"], 100 * data[f"{key}_buffers"][i, j], style, color=colour, label=label)
     axes.set_title(title)
-    axes.legend(frameon=False, ncols=2, fontsize=8.5)
+    axes.set_ylim(0, 130 * data[f"{key}_buffers"].max())
+    axes.legend(frameon=False, ncols=2, fontsize=8.5, title="support points, setting: error at the end")
 
 
 if __name__ == "__main__":

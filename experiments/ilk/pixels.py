@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from gossamer.video import PLAIN, BackgroundSubtractor
 
 #: The papers' algorithms: 20 support points, margin 1, and nothing of what the library adds.
 RULES = {"SILK": ("silk", "C"), "truncated NORMA": ("norma", "rate")}
-WIDTHS, STEPS, DECAYS = (5.0, 9.0, 16.0, 28.0), (0.05, 0.12, 0.3), (0.0003, 0.001, 0.003, 0.01)
+STEPS = (0.05, 0.12, 0.3)
 LEVELS = 1024
 
 
@@ -42,11 +42,8 @@ class Setting:
         return f"{name}: width {self.width:g}, {RULES[name][1]} {self.step:g}, decay {self.decay:g}"
 
 
-SETTINGS = [Setting(*one) for one in itertools.product(WIDTHS, STEPS, DECAYS)]
-
-
-def settings(quick: bool) -> list[Setting]:
-    return SETTINGS[::7] if quick else SETTINGS
+def grid(widths: Sequence[float], decays: Sequence[float]) -> list[Setting]:
+    return [Setting(*one) for one in itertools.product(widths, STEPS, decays)]
 
 
 @dataclass
@@ -56,6 +53,7 @@ class Seen:
     new: np.ndarray
     old: np.ndarray
     kept: dict[int, np.ndarray]
+    tallies: list[Tally]
 
     def roc(self, frames: slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """The share of old and of new pixels above every level."""
@@ -93,9 +91,10 @@ def levels(scores: np.ndarray) -> np.ndarray:
     return np.clip((1 - scores) * (LEVELS / 2), 0, LEVELS - 1).astype(int)
 
 
-def watch(clip: Clip, subtractor: BackgroundSubtractor, keep: Sequence[int] = ()) -> Seen:
-    """Score every frame, then learn it; ``keep`` the levels of these frames."""
-    new, old, kept = [], [], {}
+def watch(clip: Clip, subtractor: BackgroundSubtractor, keep: Sequence[int] = (), new_below: int | None = None) -> Seen:
+    """Score every frame, then learn it; ``keep`` the levels of these frames. Given the level below which a pixel is
+    new, tally the masks too."""
+    new, old, kept, tallies = [], [], {}, []
     for t, (frame, truth) in enumerate(clip):
         frame = np.ascontiguousarray(frame)
         if truth is not None:
@@ -104,40 +103,30 @@ def watch(clip: Clip, subtractor: BackgroundSubtractor, keep: Sequence[int] = ()
             old.append(np.bincount(level[(truth == 0) | (truth == 50)], minlength=LEVELS))
             if t in keep:
                 kept[t] = level
+            if new_below is not None:
+                tallies.append(Tally())
+                tallies[-1].add(median(level < new_below), truth)
         subtractor.apply(frame)
-    return Seen(np.array(new), np.array(old), kept)
+    return Seen(np.array(new), np.array(old), kept, tallies)
 
 
-def judge(
-    clip: Clip, masks: Callable[[np.ndarray], np.ndarray], keep: Sequence[int] = (), median: bool = False
-) -> tuple[list[Tally], dict[int, np.ndarray]]:
-    """A tally for each scored frame, of masks with True for new pixels; and some masks."""
+def median(mask: np.ndarray) -> np.ndarray:
+    """A mask after the 5x5 median filter."""
+    return filtered(np.where(mask, 255, 0).astype(np.uint8))
+
+
+def judge(clip: Clip, subtractor: Any, keep: Sequence[int], smooth: bool) -> tuple[list[Tally], dict[int, np.ndarray]]:
+    """A tally for each scored frame of a subtractor of OpenCV's shape, and some masks; its shadows are background."""
     tallies, kept = [], {}
     for t, (frame, truth) in enumerate(clip):
-        mask = masks(np.ascontiguousarray(frame))
+        mask = subtractor.apply(np.ascontiguousarray(frame)) == FOREGROUND
         if truth is not None:
-            mask = filtered(np.where(mask, 255, 0).astype(np.uint8)) if median else mask
+            mask = median(mask) if smooth else mask
             tallies.append(Tally())
             tallies[-1].add(mask, truth)
             if t in keep:
                 kept[t] = mask
     return tallies, kept
-
-
-def at_level(subtractor: BackgroundSubtractor, level: int) -> Callable[[np.ndarray], np.ndarray]:
-    """The masks of a learner whose scores count as new above a level."""
-
-    def masks(frame: np.ndarray) -> np.ndarray:
-        mask = levels(subtractor.score(frame)) < level
-        subtractor.apply(frame)
-        return mask
-
-    return masks
-
-
-def foreground(subtractor: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """The masks of a subtractor of OpenCV's shape, without its shadows."""
-    return lambda frame: np.asarray(subtractor.apply(frame) == FOREGROUND)
 
 
 def mog2() -> Any:
@@ -153,9 +142,9 @@ def thinned(clip: Clip, step: int = 5) -> Clip:
     )  # fmt: skip
 
 
-def tune(clip: Clip, quick: bool, progress: Progress) -> dict[str, tuple[Setting, Seen]]:
+def tune(clip: Clip, settings: list[Setting], progress: Progress) -> dict[str, tuple[Setting, Seen]]:
     """The setting of each rule with the largest area under the ROC curve, among the same settings, and what it saw."""
-    runs = [(name, setting) for name in RULES for setting in settings(quick)]
+    runs = [(name, setting) for name in RULES for setting in settings]
     small = thinned(clip) if clip.frames.shape[1] > 100 else clip
     seen = each(lambda run: watch(small, run[1].subtractor(run[0], threads=1)), runs, progress, "tuning")
     best = {}

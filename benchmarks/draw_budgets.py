@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 
 STYLES = {
     "Project": ("#0072B2", "-", "o", 2.4),
+    "Project, gradient steps": ("#0072B2", "--", "o", 1.4),
     "Merge": ("#56B4E9", "-", "s", 1.4),
     "Nystrom": ("#009E73", "-", "^", 1.4),
     "Fourier": ("#CC79A7", "-", "v", 1.4),

@@ -66,8 +66,8 @@ class Online:
 
 
 class Descent:
-    """Features of scikit-learn, made from the rows that settings are tried on, and its SGD: a row, two, four, ... up to a
-    hundredth of the stream at a time, at most 500."""
+    """Features of scikit-learn, made from the rows that settings are tried on, and its SGD: a row, two, four, ... up to
+    a hundredth of the stream at a time, at most 500."""
 
     settings = DESCENT
 

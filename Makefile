@@ -13,7 +13,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src core -name __pycache__ -prune -o ! -name '*.pyc' -print)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test figures bench bench-video sanitize clean
+.PHONY: help demo test figures docs dist bench bench-video bench-budgets bench-scale sanitize clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,21 @@ test: $(VENV)/.extra-test ## ruff, mypy, the tests, the examples in the docstrin
 	@$(BIN)/python -m pytest tests -n 2 $(ARGS)
 	@echo "doctests (of the installed package)"
 	@$(BIN)/python -m pytest --doctest-modules --pyargs gossamer
+
+docs: $(VENV)/.extra-docs ## the documentation as a site, in site/index.html; a broken link or a page that is not listed fails
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env --jobs 2 docs site
+	@echo "site/index.html"
+
+dist: $(VENV)/.made ## wheel and source archive in dist/, each installed into an empty environment and tried there
+	@rm -rf dist build/dist
+	@$(PIP) install -qq build
+	@$(BIN)/python -m build --outdir dist .
+	@for file in dist/*.whl dist/*.tar.gz; do \
+	  echo "trying $$file" && rm -rf build/dist && $(PYTHON) -m venv build/dist/venv \
+	  && build/dist/venv/bin/python -m pip --disable-pip-version-check install -qq "$$file" \
+	  && build/dist/venv/bin/python -W error -I tests/smoke.py || exit 1; \
+	done
+	@rm -rf build/dist
 
 bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the faces and the command line (ARGS="..." are passed on)
 	@$(BIN)/python benchmarks/engine.py $(ARGS)
@@ -55,7 +70,7 @@ sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-beh
 	@build/sanitize/core_test && echo "sanitize: passed"
 
 clean: ## remove everything that was made
-	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist out site docs/made .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks experiments -name __pycache__ -prune -exec rm -rf {} + 2> /dev/null || true
 
 # ------------------------------------------------------------------------------------------------------------- set-up

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from harness import Row, add, best_of, machine, progress, report, table
+from harness import DOCS, Row, add, best_of, machine, progress, report, table
 
 from gossamer import Learner, plots
 from gossamer.budgets import Budget, Oldest
@@ -202,7 +202,7 @@ def main() -> None:
         draw(found, io.BytesIO())
     else:
         draw(found, PICTURE)
-        report("additive", rows, note)
+        report("additive", rows, note, page=DOCS / "additive.md")
 
 
 if __name__ == "__main__":

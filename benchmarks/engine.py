@@ -7,7 +7,7 @@ import gc
 
 import numpy as np
 import psutil
-from harness import Row, add, best_of, centres_stream, machine, mnist, progress, report, table
+from harness import DOCS, Row, add, best_of, centres_stream, machine, mnist, progress, report, table
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 
@@ -208,7 +208,7 @@ def main() -> None:
     if quick:
         print(table(rows), note, sep="\n\n")
     else:
-        report("engine", rows, note)
+        report("engine", rows, note, page=DOCS / "performance.md")
 
 
 if __name__ == "__main__":

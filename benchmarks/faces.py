@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 import numpy as np
-from harness import Row, add, best_of, centres_stream, machine, progress, report, table
+from harness import DOCS, Row, add, best_of, centres_stream, machine, progress, report, table
 
 from gossamer import Learner, OnlineScaler, SILKClassifier, pipeline
 from gossamer.budgets import Smallest
@@ -64,7 +64,7 @@ def main() -> None:
     if quick:
         print(table(rows), note, sep="\n\n")
     else:
-        report("faces", rows, note)
+        report("faces", rows, note, page=DOCS / "performance.md")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What all benchmarks share: one thread, timing as ratios within one run, and the table the README includes."""
+"""What all benchmarks share: one thread, timing as ratios within one run, and the tables the pages include."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from gossamer import _core
 ONE_THREAD = threadpool_limits(limits=1)  # of every linear algebra library, for as long as the run lasts
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parent.parent / "README.md"
+DOCS = README.parent / "docs"
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from harness import Row, add, best_of, centres_stream, machine, mnist, progress, report, table
+from harness import DOCS, Row, add, best_of, centres_stream, machine, mnist, progress, report, table
 
 from gossamer import Learner
 from gossamer.budgets import Oldest, Smallest
@@ -107,7 +107,7 @@ def main() -> None:
     if quick:
         print(table(rows), note, sep="\n\n")
     else:
-        report("rules", rows, note)
+        report("rules", rows, note, page=DOCS / "performance.md")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from harness import Row, add, best_of, centres_stream, machine, progress, report, table
+from harness import DOCS, Row, add, best_of, centres_stream, machine, progress, report, table
 
 from gossamer import OnlineScaler, SILKClassifier, pipeline, store
 from gossamer.commands.checkpoint import SECONDS
@@ -97,7 +97,7 @@ def main() -> None:
     if quick:
         print(table(rows), note, sep="\n\n")
     else:
-        report("shell", rows, note)
+        report("shell", rows, note, page=DOCS / "performance.md")
 
 
 if __name__ == "__main__":

@@ -259,6 +259,11 @@ def python_backend(budget: Budget) -> str:
     return "numpy" if isinstance(budget, (Nystrom, Fourier)) else "native loop, numpy kernel"
 
 
+def compiled(*parts: Any) -> bool:
+    """Whether the core has all of these losses, rules and budgets."""
+    return all(part.compiled() is not None for part in parts)
+
+
 #: Kernels that stand in trees, beyond the examples: weighted sums, a base and a weight for each coordinate of two
 #: features, interactions, higher orders.
 SPLITTING = [

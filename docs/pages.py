@@ -1,0 +1,226 @@
+"""What the site has besides the pages in docs/: its order, and the pages made from the rest of the repository.
+
+The pages in docs/ are written to be read as files too. So their links go to files of the repository, and are turned
+here: to the page that shows the file if there is one, else to the file itself, which the site then carries along.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import os
+import pkgutil
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+MADE = DOCS / "made"
+
+#: The order of the pages. One that is not named here comes last, under "More".
+ORDER = {
+    "Guide": ["concepts", "choosing", "tuning", "algorithms"],
+    "Faces": ["sklearn", "river", "cli", "streams", "store", "video", "additive"],
+    "Evidence": ["made/gallery", "made/experiments/README", "benchmarks", "performance"],
+    "Reference": ["made/api/gossamer"],
+    "Project": ["made/CONTRIBUTING", "made/CHANGELOG"],
+}
+
+#: Files of the repository, outside docs/, that are pages of the site.
+SHOWN = ["CHANGELOG.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("experiments/**/*.md"))]
+
+FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+
+
+def order() -> dict[str, list[str]]:
+    """Every page of the site but the first, by section."""
+    there = {page.stem for page in DOCS.glob("*.md")} - {"index"}
+    there |= {f"made/{Path(name).with_suffix('')}" for name in SHOWN} | {"made/gallery", "made/api/gossamer"}
+    sections = {title: [name for name in names if name in there] for title, names in ORDER.items()}
+    rest = there.difference(*sections.values())
+    sections["Evidence"] += sorted(name for name in rest if name.startswith("made/experiments/"))
+    sections["More"] = sorted(name for name in rest if not name.startswith("made/"))
+    return {title: names for title, names in sections.items() if names}
+
+
+def read(app: Any, page: str, source: list[str]) -> None:
+    """Turn the links of a page, and put the order of the site under the first."""
+    if not page.startswith("made/"):
+        source[0] = turned(source[0], DOCS / f"{page}.md", DOCS / f"{page}.md")
+    if page == "index":
+        source[0] = source[0].replace("<!-- contest -->", contest())
+        source[0] += "".join(_toctree(title, names) for title, names in order().items())
+
+
+def contest() -> str:
+    """The front page's section on other libraries, once a benchmark has filled it."""
+    heading = "## Against what people use today"
+    section = (ROOT / "README.md").read_text().partition(heading)[2].partition("\n## ")[0]
+    filled = re.sub(r"<!--.*?-->", "", section, flags=re.DOTALL).strip()
+    return turned(f"{heading}\n\n{filled}\n", ROOT / "README.md", DOCS / "index.md") if filled else ""
+
+
+def turned(text: str, origin: Path, place: Path) -> str:
+    """The text of a file, its links made to work where it is shown."""
+
+    def turn(match: re.Match[str]) -> str:
+        target, _, anchor = match[2].partition("#")
+        if not target or "://" in target:
+            return match[0]
+        path = (origin.parent / target).resolve()
+        inside = path.is_relative_to(ROOT) and str(path.relative_to(ROOT))
+        if inside in SHOWN:
+            path = MADE / inside
+        elif inside == "README.md":
+            path = DOCS / "index.md"
+        elif inside == "experiments":
+            path = MADE / "gallery.md"
+        return f"{match[1]}{os.path.relpath(path, place.parent)}{'#' + anchor if anchor else ''}{match[3]}"
+
+    parts = FENCE.split(text)
+    return "".join(part if i % 2 else LINK.sub(turn, part) for i, part in enumerate(parts))
+
+
+def make() -> None:
+    """Write every page that is made, and remove those that are no more; an unchanged page keeps its time."""
+    wanted = {MADE / name: turned((ROOT / name).read_text(), ROOT / name, MADE / name) for name in SHOWN}
+    wanted[MADE / "gallery.md"] = gallery()
+    wanted |= {MADE / "api" / f"{name}.md": text for name, text in reference().items()}
+    for old in MADE.rglob("*.md"):
+        if old not in wanted:
+            old.unlink()
+    for path, text in wanted.items():
+        if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
+# ---------------------------------------------------------------------------------------------------------- the gallery
+
+
+def gallery() -> str:
+    """Every picture that a script of experiments/ or examples/ has made, with what the script says about it."""
+    lines = ["# Gallery", "", "Every picture here was drawn by the script named under it, from data it wrote first."]
+    folders = [*sorted({path.parent for path in ROOT.glob("experiments/*/*.png")}), ROOT / "examples"]
+    for folder in folders:
+        shown = [path for path in sorted(folder.iterdir(), key=_by_number) if path.suffix in (".png", ".jpg")]
+        lines += ["", f"## {folder.name}"] if shown else []
+        for picture in shown:
+            lines += _picture(picture)
+    return "\n".join(lines) + "\n"
+
+
+def _by_number(path: Path) -> list[Any]:
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
+
+
+def _picture(picture: Path) -> list[str]:
+    scripts = [path for path in picture.parent.glob("*.py") if picture.stem.startswith(path.stem)]
+    up = os.path.relpath(picture, MADE)
+    if not scripts:
+        return ["", f"### {picture.stem}", "", f"![{picture.stem}]({up})"]
+    script = max(scripts, key=lambda path: len(path.stem))
+    text = ast.get_docstring(ast.parse(script.read_text()), clean=False) or picture.stem
+    first, _, rest = text.strip().partition("\n\n")
+    title = " ".join(first.split()).rstrip(".")
+    run = f"python {script.relative_to(ROOT)}"
+    source = f"[{script.relative_to(ROOT)}]({os.path.relpath(script, MADE)})"
+    words = [_plain(rest)] if rest else []
+    return ["", f"### {title}", "", f"![{title}]({up})", "", *words, "", f"Made by {source}: `{run}`"]
+
+
+def _plain(text: str) -> str:
+    """A docstring as Markdown: indented parts become code, double backticks single ones, mark-up nothing."""
+    made = []
+    for part in re.split(r"\n\s*\n", text):
+        if all(line.startswith("    ") for line in part.splitlines()):
+            made.append(f"```text\n{inspect.cleandoc(part)}\n```")
+        else:
+            made.append(re.sub(r"([*_<$])", r"\\\1", part.replace("``", "`")) if "`" not in part else part)
+    return "\n\n".join(made)
+
+
+# -------------------------------------------------------------------------------------------------------- the reference
+
+
+def public_modules() -> list[ModuleType]:
+    """The modules that users import; the insides of the command line, commands/, have the page cli.md."""
+    import gossamer
+
+    found = [gossamer]
+    for module in pkgutil.walk_packages(gossamer.__path__, "gossamer."):
+        inner = module.name.split(".")[1:]
+        if not any(part.startswith("_") for part in inner) and inner[0] not in ("commands", "cli"):
+            found.append(importlib.import_module(module.name))
+    return found
+
+
+def reference() -> dict[str, str]:
+    """A page for each public module, by its name. What a private module defines is shown where it is exported first."""
+    modules = public_modules()
+    names = [module.__name__ for module in modules]
+    shown: set[int] = set()
+    made = {}
+    for module in modules[1:]:
+        members = [name for name in exported(module) if _is_here(module, name, names, shown)]
+        shown |= {id(getattr(module, name)) for name in members}
+        made[module.__name__] = _module_page(module, members, names)
+    made["gossamer"] = _first_page(modules)
+    return made
+
+
+def exported(module: ModuleType) -> list[str]:
+    """The public names of a module, in the order of their definition."""
+    names = getattr(module, "__all__", None)
+    if names is None:
+        own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", "") == module.__name__]
+        names = [name for name in own if not name.startswith("_")]
+    return [name for name in names if not inspect.ismodule(getattr(module, name))]
+
+
+def _is_here(module: ModuleType, name: str, names: list[str], shown: set[int]) -> bool:
+    thing = getattr(module, name)
+    home = getattr(thing, "__module__", module.__name__)
+    if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+        return False
+    return home == module.__name__ or (home not in names and id(thing) not in shown)
+
+
+def _first_line(thing: Any) -> str:
+    text = inspect.getdoc(thing) or ""
+    return " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
+
+
+def _module_page(module: ModuleType, members: list[str], names: list[str]) -> str:
+    lines = [f"# {module.__name__}", "", "```{eval-rst}", f".. automodule:: {module.__name__}", ""]
+    for name in sorted(members, key=lambda name: not inspect.isclass(getattr(module, name))):
+        thing = getattr(module, name)
+        if inspect.isclass(thing):  # what a public class passes on is said there
+            public = [base.__name__ for base in thing.__mro__[1:] if base.__module__ in names]
+            lines += [f".. autoclass:: {module.__name__}.{name}", "   :members:"]
+            lines += [f"   :inherited-members: {', '.join(public)}".rstrip(), ""]
+        else:
+            lines += [f".. autofunction:: {module.__name__}.{name}", ""]
+    return "\n".join([*lines, "```", ""])
+
+
+def _first_page(modules: list[ModuleType]) -> str:
+    top = modules[0]
+    lines = ["# API reference", "", _first_line(top), "", "| module | |", "|---|---|"]
+    lines += [f"| [{m.__name__}]({m.__name__}.md) | {_first_line(m)} |" for m in modules[1:]]
+    lines += ["", "`gossamer` itself exports", "", "| name | |", "|---|---|"]
+    for name in sorted(exported(top), key=str.lower):
+        thing = getattr(top, name)
+        if inspect.isclass(thing) or inspect.isroutine(thing):
+            link = f"{{py:obj}}`gossamer.{name} <{thing.__module__}.{thing.__qualname__}>`"
+            lines += [f"| {link} | {_first_line(thing)} |"]
+    names = [m.__name__ for m in modules[1:]]
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *names, "```", ""])
+
+
+def _toctree(title: str, names: list[str]) -> str:
+    return "\n".join(["", "", "```{toctree}", ":hidden:", f":caption: {title}", "", *names, "```", ""])

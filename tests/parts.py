@@ -243,6 +243,11 @@ def settled(kernel: Kernel, features: int = 3) -> Kernel:
     return kernel.resolve(np.zeros((1, width(kernel, features))))
 
 
+def compiled(*parts: Any) -> bool:
+    """Whether the core has all of these losses, rules and budgets."""
+    return all(part.compiled() is not None for part in parts)
+
+
 def is_native(kernel: Kernel, features: int = 3) -> bool:
     """Whether the core has the kernel, for rows of so many features if it takes them."""
     return kernel.program(width(kernel, features)) is not None
@@ -257,11 +262,6 @@ def backends(kernel: Kernel, features: int = 3) -> list[str]:
 def python_backend(budget: Budget) -> str:
     """The machine for compiled parts and a kernel in Python: the features of a space are made in NumPy."""
     return "numpy" if isinstance(budget, (Nystrom, Fourier)) else "native loop, numpy kernel"
-
-
-def compiled(*parts: Any) -> bool:
-    """Whether the core has all of these losses, rules and budgets."""
-    return all(part.compiled() is not None for part in parts)
 
 
 #: Kernels that stand in trees, beyond the examples: weighted sums, a base and a weight for each coordinate of two

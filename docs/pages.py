@@ -104,13 +104,13 @@ def make() -> None:
 
 def gallery() -> str:
     """Every picture that a script of experiments/ or examples/ has made, with what the script says about it."""
-    lines = ["# Gallery", "", "Every picture here was drawn by the script named under it, from data it wrote first."]
-    folders = [*sorted({path.parent for path in ROOT.glob("experiments/*/*.png")}), ROOT / "examples"]
-    for folder in folders:
-        shown = [path for path in sorted(folder.iterdir(), key=_by_number) if path.suffix in (".png", ".jpg")]
-        lines += ["", f"## {folder.name}"] if shown else []
-        for picture in shown:
-            lines += _picture(picture)
+    lines = ["# Gallery", "", "Every picture here was drawn by the script named under it."]
+    for folder in [*sorted({path.parent for path in ROOT.glob("experiments/*/*.png")}), ROOT / "examples"]:
+        lines += ["", f"## {folder.name}"]
+        pictures = [path for path in sorted(folder.iterdir(), key=_by_number) if path.suffix in (".png", ".jpg")]
+        for script in sorted(folder.glob("*.py"), key=_by_number):
+            mine = [path for path in pictures if re.fullmatch(rf"{script.stem}(\D.*)?", path.stem)]
+            lines += _shown(script, mine) if mine else []
     return "\n".join(lines) + "\n"
 
 
@@ -118,30 +118,31 @@ def _by_number(path: Path) -> list[Any]:
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
 
 
-def _picture(picture: Path) -> list[str]:
-    scripts = [path for path in picture.parent.glob("*.py") if picture.stem.startswith(path.stem)]
-    up = os.path.relpath(picture, MADE)
-    if not scripts:
-        return ["", f"### {picture.stem}", "", f"![{picture.stem}]({up})"]
-    script = max(scripts, key=lambda path: len(path.stem))
-    text = ast.get_docstring(ast.parse(script.read_text()), clean=False) or picture.stem
+def _shown(script: Path, pictures: list[Path]) -> list[str]:
+    """A script's docstring, first sentence and rest, around its pictures."""
+    text = ast.get_docstring(ast.parse(script.read_text()), clean=False) or script.stem
     first, _, rest = text.strip().partition("\n\n")
-    title = " ".join(first.split()).rstrip(".")
-    run = f"python {script.relative_to(ROOT)}"
-    source = f"[{script.relative_to(ROOT)}]({os.path.relpath(script, MADE)})"
-    words = [_plain(rest)] if rest else []
-    return ["", f"### {title}", "", f"![{title}]({up})", "", *words, "", f"Made by {source}: `{run}`"]
+    title, name = " ".join(first.split()).rstrip("."), script.relative_to(ROOT)
+    lines = ["", f"### {_escaped(title)}"]
+    for picture in pictures:
+        lines += ["", f"![{picture.stem}]({os.path.relpath(picture, MADE)})"]
+    lines += ["", _markdown(rest)] if rest else []
+    return [*lines, "", f"Made by [{name}]({os.path.relpath(script, MADE)})."]
 
 
-def _plain(text: str) -> str:
-    """A docstring as Markdown: indented parts become code, double backticks single ones, mark-up nothing."""
+def _markdown(text: str) -> str:
+    """A docstring as Markdown: indented parts become code."""
     made = []
     for part in re.split(r"\n\s*\n", text):
-        if all(line.startswith("    ") for line in part.splitlines()):
-            made.append(f"```text\n{inspect.cleandoc(part)}\n```")
-        else:
-            made.append(re.sub(r"([*_<$])", r"\\\1", part.replace("``", "`")) if "`" not in part else part)
+        indented = all(line.startswith("    ") for line in part.splitlines())
+        made.append(f"```text\n{inspect.cleandoc(part)}\n```" if indented else _escaped(part))
     return "\n\n".join(made)
+
+
+def _escaped(text: str) -> str:
+    """With nothing but code as mark-up."""
+    parts = re.split(r"(``.*?``|`[^`]+`)", text)
+    return "".join(part if i % 2 else re.sub(r"([*_<\[])", r"\\\1", part) for i, part in enumerate(parts))
 
 
 # -------------------------------------------------------------------------------------------------------- the reference
@@ -192,7 +193,7 @@ def _is_here(module: ModuleType, name: str, names: list[str], shown: set[int]) -
 
 def _first_line(thing: Any) -> str:
     text = inspect.getdoc(thing) or ""
-    return " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
+    return _escaped(" ".join(text.split("\n\n")[0].split())).replace("|", "\\|")
 
 
 def _module_page(module: ModuleType, members: list[str], names: list[str]) -> str:

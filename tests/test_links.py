@@ -106,6 +106,14 @@ def test_every_public_name_is_described_once():
         assert missing == [], module
 
 
+def test_every_figure_is_in_the_gallery():
+    """A picture of experiments/ or examples/ is named after the script that draws it, which the gallery quotes."""
+    shown = re.findall(r"^!\[[^\]]*\]\(\.\./\.\./(\S+)\)$", site().gallery(), re.MULTILINE)
+    pictures = [*ROOT.glob("experiments/*/*.png"), *ROOT.glob("examples/*.png"), *ROOT.glob("examples/*.jpg")]
+    assert {*shown} == {str(path.relative_to(ROOT)) for path in pictures}
+    assert "examples/additive.png" in shown
+
+
 def test_links_are_turned_for_the_site():
     """A link to a file that is a page of the site leads to the page; others stay where they lead."""
     page = ROOT / "docs" / "concepts.md"

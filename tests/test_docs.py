@@ -1,4 +1,4 @@
-"""The pages in docs/ tell the truth: their Python runs and prints what it promises; their links lead somewhere."""
+"""The pages in docs/ tell the truth: their Python runs and prints what it promises."""
 
 import contextlib
 import io
@@ -23,13 +23,6 @@ def test_code_runs(name, tmp_path, monkeypatch):
             exec(compile(block, name, "exec"), space)
         for promise in re.findall(r"print\(.*\)\s+# (.+)", block):
             assert promise in printed.getvalue()
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_links_lead_somewhere(name):
-    """Files that a page links to exist."""
-    for target in re.findall(r"\]\(([^)#]+)\)", PAGES[name]):
-        assert target.startswith("https://") or (DOCS / target).exists(), target
 
 
 def test_pages_are_found():

@@ -20,10 +20,10 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 MADE = DOCS / "made"
 
-#: The order of the pages. One that is not named here comes last, under "More".
+#: The order of the pages; a name without a page is passed over, a page without a name comes last, under "More".
 ORDER = {
-    "Guide": ["concepts", "choosing", "tuning", "algorithms"],
-    "Faces": ["sklearn", "river", "cli", "streams", "store", "video", "additive"],
+    "Guide": ["concepts", "choosing", "tuning", "budgets", "capacity", "sweeps", "algorithms"],
+    "Faces": ["sklearn", "river", "cli", "streams", "store", "video", "additive", "bank", "spark"],
     "Evidence": ["made/gallery", "made/experiments/README", "benchmarks", "performance"],
     "Reference": ["made/api/gossamer"],
     "Project": ["made/CONTRIBUTING", "made/CHANGELOG"],

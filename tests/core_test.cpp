@@ -14,6 +14,7 @@
 #include "additive.hpp"
 #include "core_trees.hpp"
 #include "core_video.hpp"
+#include "finite.hpp"
 #include "learner.hpp"
 #include "scaler.hpp"
 
@@ -321,8 +322,57 @@ void compare_trees(const Spec& loss, const Spec& rule, const Spec& budget, Avera
     }
 }
 
+// A dictionary that grows through several strips, or waves: in one batch, in others, and restored in the middle.
+template <class T>
+void compare_finite(const Program& kernel, const Spec& loss, const Spec& rule, int limit, Average average,
+                    const Data<T>& data) {
+    ++runs;
+    const std::string name = "finite, " + kernel.front().first + ", " + loss.first + ", " + rule.first;
+    std::vector<T> frequencies(limit == 0 ? 21 * data.d : 0);
+    for (std::size_t i = 0; i < frequencies.size(); ++i) frequencies[i] = static_cast<T>(std::sin(1e3 * i));
+    const Program plain = {{"linear", {}}};
+    const auto make = [&] {
+        return Finite<T>(Kernel(limit == 0 ? plain : kernel, data.d),
+                         make_loop(loss, rule, {"unlimited", {}}, average, false, 4 * 1.2e-7), data.d, limit, 1e-3,
+                         3e-5, frequencies);
+    };
+    Finite<T> whole = make(), rows = make(), split = make();
+    std::vector<double> scores, by_rows, by_split, levels;
+    for (int pass = 0; pass < 2; ++pass) {
+        learn(whole, data, {data.rows}, scores, levels);
+        learn(rows, data, {1}, by_rows, levels);
+        learn(split, data, {13, 1, 24, 30}, by_split, levels);
+        expect(finite(scores), name + ": not finite");
+        expect(same(scores, by_rows) && same(scores, by_split), name + ": scores of a split");
+        const Expansion &a = whole.loop().expansion, &b = split.loop().expansion;
+        expect(same(a.raw, b.raw) && same(a.trace, b.trace) && same(a.summed, b.summed), name + ": weights");
+        expect(a.norm2 == b.norm2 && a.inner == b.inner && same(a.births, b.births), name + ": norm, births");
+        expect(same(whole.points().rows(), split.points().rows()), name + ": points");
+        std::vector<T> points = split.points().rows();
+        if (limit == 0) points.insert(points.end(), frequencies.begin(), frequencies.end());
+        split.restore_points(points, {});
+        expect(same(whole.coefs(), split.coefs()), name + ": coefficients after restore");
+    }
+    const int n = whole.outputs();
+    std::vector<double> seen(static_cast<std::size_t>(data.rows) * n), one(n);
+    whole.score_mean(data.x.data(), data.rows, seen.data(), n);
+    for (int t = 0; t < data.rows; t += 11) {
+        split.score_mean(data.row(t), 1, one.data(), n);
+        expect(std::equal(one.begin(), one.end(), seen.begin() + t * n), name + ": mean score of one row");
+    }
+}
+
 template <class T> void everything() {
     unsigned seed = 0;
+    for (const Spec& loss : losses)
+        for (const Spec& rule : rules) {
+            if (!goes_together(loss, rule) || rule.first == "adatron") continue;
+            const Data<T> data(75, seed % 5 + 2, targets_of(loss), seed);
+            const Program& kernel = kernels[seed % kernels.size()];
+            compare_finite<T>(kernel, loss, rule, seed % 3 ? 50 : 0, seed % 2 ? Average::all : Average::none, data);
+            ++seed;
+        }
+    seed = 0;
     for (const Spec& loss : losses) {
         for (const Spec& rule : rules) {
             if (!goes_together(loss, rule)) continue;

@@ -65,6 +65,8 @@ BY_NAME = {
     "Project.tolerance": (1e-3, 0.2),
     "Auto.memory": (30_000.0, 3_000.0),
     "Auto.size": (None, 20),
+    "Nystrom.size": (9, 4),
+    "Nystrom.tolerance": (0.001, 0.05),  # with a point or two in the dictionary, classes tie and rounding decides
     "Sublinear.rate": (0.9, 0.6),  # terms are dropped from round 12, 27, 68, 141 on
     "Sublinear.reg": (1.0, 0.6),
     "Sublinear.exponent": (0.35, 0.4),

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from parts import KINDS, agree, classes, examples, fitted, is_native, label, settings, stream, width
+from parts import KINDS, agree, classes, examples, fitted, is_native, label, python_backend, settings, stream, width
 
 from gossamer import Learner, _core
 from gossamer.budgets import Smallest
@@ -88,12 +88,12 @@ def test_parts_with_a_twin_run_natively(loss, budget):
         kernel = kernel.resolve(X)
         trees = kernel.coordinates(X.shape[1]) is not None and (budget.limit is None or budget.limit >= CROSSOVER)
         for rule in examples("rule", one_each=True):
-            if not agree(loss, rule, budget):
+            if not agree(loss, rule, budget, kernel):
                 continue
             learner = Learner(kernel, loss, rule, budget)
             learner.learn(X, y)
             twins = all(part.compiled() is not None for part in (loss, rule, budget))
-            python = "native loop, numpy kernel" if twins else "numpy"
+            python = python_backend(budget) if twins else "numpy"
             native = "native trees" if trees else "native"
             assert learner.backend == (native if twins and is_native(kernel) else python)
             assert Learner(kernel, loss, rule, budget).backend == "not chosen yet"

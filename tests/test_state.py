@@ -45,9 +45,10 @@ def test_goes_on_exactly(machine, data):
     """Copied, pickled or restored at any place, by any parts: same scores and same state, bit for bit, ever after."""
     loss = data.draw(st.sampled_from(examples("loss")))
     rule = data.draw(st.sampled_from([rule for rule in examples("rule") if agree(loss, rule)]))
-    budget = data.draw(st.sampled_from([budget for budget in examples("budget") if agree(loss, rule, budget)]))
     machines = COMPILED if machine == "compiled" else [(kernel, "numpy") for kernel in KERNELS]
     kernel, backend = data.draw(st.sampled_from(machines))
+    together = [budget for budget in examples("budget") if agree(loss, rule, budget, kernel, backend)]
+    budget = data.draw(st.sampled_from(together))
     average = data.draw(st.sampled_from([False, True, "sparse"]))
     track_norm = budget.limit is not None and data.draw(st.booleans())
     dtype = data.draw(st.sampled_from([np.float32, np.float64]))

@@ -104,8 +104,8 @@ def test_learners_go_on(backend, data):
     """Any parts together, stored at any place, also before the first row."""
     loss = data.draw(st.sampled_from(GOOD["loss"]))
     rule = data.draw(st.sampled_from([rule for rule in GOOD["rule"] if agree(loss, rule)]))
-    budget = data.draw(st.sampled_from([budget for budget in GOOD["budget"] if agree(loss, rule, budget)]))
     kernel = data.draw(st.sampled_from(GOOD["kernel"]))
+    budget = data.draw(st.sampled_from([budget for budget in GOOD["budget"] if agree(loss, rule, budget, kernel)]))
     average = data.draw(st.sampled_from([False, True, "sparse"]))
     track_norm = budget.limit is not None and data.draw(st.booleans())
     X, y = stream(loss, 60, data.draw(st.integers(0, 1000)), dtype=data.draw(st.sampled_from([np.float32, np.float64])))

@@ -28,8 +28,13 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: What is left of a row outside the dictionary is rounding, if it is less than so many units of it.
+#: What is less than so many units of rounding of k(x, x), inside the span of a dictionary or outside, is only that.
 UNITS = 256
+
+
+def least(dtype: Any) -> float:
+    """The share of k(x, x) that is more than rounding."""
+    return UNITS * float(np.finfo(dtype or np.float64).eps)
 
 
 class _Space(Budget):
@@ -91,10 +96,6 @@ class Nystrom(_Space):
     def __post_init__(self) -> None:
         _checks.whole(self, "size", self.size, 1)
         _checks.number(self, "tolerance", self.tolerance, 0.0, 1.0, "left")
-
-    def least(self, dtype: Any) -> float:
-        """The share of k(x, x) outside the span from which a row may join."""
-        return max(float(self.tolerance), UNITS * float(np.finfo(dtype or np.float64).eps))
 
 
 @dataclass(frozen=True)

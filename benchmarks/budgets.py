@@ -42,7 +42,7 @@ from gossamer.rules import Gradient, Implicit
 PAGE = Path(__file__).parent.parent / "docs" / "budgets.md"
 SIZES = (50, 100, 200, 500, 2000)
 ORDERS = 5
-TUNING_ROWS, MOST_ROWS = 4000, 20_000
+TUNING_ROWS, MOST_ROWS = 3000, 10_000
 
 Setting = tuple[float, float, float]
 

@@ -112,7 +112,8 @@ def learners(draw, kernels):
     rule = draw(st.sampled_from([rule for rule in filter(compiled, RULES) if agree(loss, rule)]))
     size = draw(st.integers(1, 40))
     kernel, backend = draw(st.sampled_from(kernels))
-    budgets = [*filter(compiled, BUDGETS), Smallest(size), Smallest(size, by="coefficient"), Oldest(size), Project(size)]
+    sized = [Smallest(size), Smallest(size, by="coefficient"), Oldest(size), Project(size)]
+    budgets = [*filter(compiled, BUDGETS), *sized]
     budget = draw(st.sampled_from([budget for budget in budgets if agree(loss, rule, budget, kernel, backend)]))
     average = draw(st.sampled_from([False, True, "sparse"]))
     track_norm = budget.limit is not None and draw(st.booleans())

@@ -349,12 +349,12 @@ template <class T> void bind_finite(nb::module_& m, const char* name) {
             "__init__",
             [](L* self, const std::vector<Spec>& kernel, const Spec& loss, const Spec& rule, const Spec& budget,
                const std::string& average, bool gram, double epsilon, int features, int limit, double tolerance,
-               double rounding, Matrix<T> frequencies) {
+               Matrix<T> frequencies) {
                 new (self) L(Kernel(kernel, features), make_loop(loss, rule, budget, average, gram, epsilon), features,
-                             limit, tolerance, rounding, {frequencies.data(), frequencies.data() + frequencies.size()});
+                             limit, tolerance, {frequencies.data(), frequencies.data() + frequencies.size()});
             },
             "kernel"_a, "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a, "features"_a, "limit"_a,
-            "tolerance"_a, "rounding"_a, "frequencies"_a)
+            "tolerance"_a, "frequencies"_a)
         .def("coefs",
              [](const L& self) {
                  std::shared_lock lock(self.mutex());

@@ -34,11 +34,10 @@ template <class T> struct Features {
 template <class T> class Finite {
 public:
     // `kernel` is the dictionary's; with frequencies, row-major, it is the product that makes their phases.
-    // `rounding`: what share of k(x, x) is only that; less outside the dictionary does not join, less inside is nothing
-    Finite(Kernel kernel, Loop loop, int d, int limit, double tolerance, double rounding,
-           const std::vector<T>& frequencies)
-        : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), limit_(limit),
-          tolerance_(std::max(tolerance, rounding)), rounding_(rounding), points_(d), waves_(!frequencies.empty()) {
+    // `tolerance`: the share of k(x, x) that has to lie outside the dictionary's span to join, inside to make a step
+    Finite(Kernel kernel, Loop loop, int d, int limit, double tolerance, const std::vector<T>& frequencies)
+        : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), limit_(limit), tolerance_(tolerance), points_(d),
+          waves_(!frequencies.empty()) {
         append(frequencies);
         for (int i = 0; waves_ && i < 2 * points_.size(); ++i) append_weight(1.0, 1);
     }
@@ -151,7 +150,7 @@ private:
             const double whole = self.block_.kappas[row], inside = tiles<double>().dot(z, z, m), rest = whole - inside;
             const bool joins = m < self.limit_ && rest > self.tolerance_ * whole;
             root = joins ? std::sqrt(rest) : 0;
-            kappa = joins ? whole : inside > std::max(tiny_kappa, self.rounding_ * whole) ? inside : 0;
+            kappa = joins ? whole : inside > std::max(tiny_kappa, self.tolerance_ * whole) ? inside : 0;
         }
         void values(int, double* out) const {
             const Expansion& e = self.loop_.expansion;
@@ -352,7 +351,7 @@ private:
     Kernel kernel_;
     Loop loop_;
     int d_, limit_;
-    double tolerance_, rounding_;
+    double tolerance_;
     Points<T> points_;  // the dictionary, or the frequencies
     bool waves_;
     Whitening whitening_;

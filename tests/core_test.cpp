@@ -334,7 +334,7 @@ void compare_finite(const Program& kernel, const Spec& loss, const Spec& rule, i
     const auto make = [&] {
         return Finite<T>(Kernel(limit == 0 ? plain : kernel, data.d),
                          make_loop(loss, rule, {"unlimited", {}}, average, false, 4 * 1.2e-7), data.d, limit, 1e-3,
-                         3e-5, frequencies);
+                         frequencies);
     };
     Finite<T> whole = make(), rows = make(), split = make();
     std::vector<double> scores, by_rows, by_split, levels;

@@ -11,7 +11,7 @@ import numpy as np
 from gossamer import _checks, _core
 from gossamer._checks import Array
 from gossamer.expansion import Event, Expansion, Floats, Loop
-from gossamer.finite import Fourier, Nystrom, Whitening, least, waves
+from gossamer.finite import Fourier, Nystrom, Whitening, waves
 from gossamer.machines import Blocks, Machine, Native, Settings, chunks, compiled_parts, make_machine, rounding
 
 
@@ -23,15 +23,12 @@ class FiniteNative(Native):
         core = _core.Finite32 if X.dtype == np.float32 else _core.Finite64
         if isinstance(budget, Fourier):
             self.waves, frequencies = True, budget.frequencies(settings.kernel, X)
-            return partial(
-                core, kernel=[("linear", ())], limit=0, tolerance=0.0, rounding=0.0, frequencies=frequencies
-            )
+            return partial(core, kernel=[("linear", ())], limit=0, tolerance=0.0, frequencies=frequencies)
         assert isinstance(budget, Nystrom)
         self.waves, nothing = False, np.empty((0, features), dtype=X.dtype)
         program = settings.kernel.program(features)
         assert program is not None
-        rest = {"limit": budget.size, "tolerance": budget.tolerance, "rounding": least(X.dtype)}
-        return partial(core, kernel=program, **rest, frequencies=nothing)
+        return partial(core, kernel=program, limit=budget.size, tolerance=budget.least(X.dtype), frequencies=nothing)
 
     def points(self) -> Array:
         points = super().points()
@@ -119,7 +116,7 @@ class FiniteBlocks(Blocks):
             return
         assert isinstance(self.budget, Nystrom)
         self._test(X)
-        size, rows, lost = self._points.size, len(X), least(self.dtype)
+        size, rows, least = self._points.size, len(X), self.budget.least(self.dtype)
         values = np.asarray(self.kernel(self._points.with_rows(X), X), dtype=np.float64)
         cross, kappas = values[size:], self._kappas(X, values[size:])
         z = np.concatenate([self.whitening.features(values[:size]), np.zeros((rows, rows))])
@@ -127,10 +124,10 @@ class FiniteBlocks(Blocks):
             m = self._points.size
             inside = float(z[:m, t] @ z[:m, t])
             rest = kappas[t] - inside
-            joins = m < self.budget.size and rest > max(self.budget.tolerance, lost) * kappas[t]
+            joins = m < self.budget.size and rest > least * kappas[t]
             if joins:
                 z[m, t] = np.sqrt(rest)
-            kappa = kappas[t] if joins else inside if inside > max(1e-300, lost * kappas[t]) else 0.0
+            kappa = kappas[t] if joins else inside if inside > max(1e-300, least * kappas[t]) else 0.0
             self._learn_row(t, z[: m + joins, t], kappa, batch)
             if self.loop.expansion.size > m:
                 self.whitening.append(z[:m, t], z[m, t])

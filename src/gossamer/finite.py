@@ -28,13 +28,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: What is less than so many units of rounding of k(x, x), inside the span of a dictionary or outside, is only that.
+#: A share of k(x, x) of less than so many units of rounding is only that.
 UNITS = 256
-
-
-def least(dtype: Any) -> float:
-    """The share of k(x, x) that is more than rounding."""
-    return UNITS * float(np.finfo(dtype or np.float64).eps)
 
 
 class _Space(Budget):
@@ -77,7 +72,9 @@ class Nystrom(_Space):
     Parameters
     ----------
     size : the largest number of points.
-    tolerance : in [0, 1), the share of k(x, x) that has to lie outside the span; what is only rounding never joins.
+    tolerance : in [0, 1), the share of k(x, x) that has to lie outside the span for a row to join, and inside for one
+        that cannot to make a step: the space hardly sees the others, and to fit them would take huge weights. What is
+        only rounding never counts.
 
     >>> from gossamer import Learner
     >>> from gossamer.rules import Gradient
@@ -86,7 +83,7 @@ class Nystrom(_Space):
     >>> nogd = Learner("gaussian", "hinge", Gradient(rate=0.2), Nystrom(50))
     >>> scores = nogd.learn(X, np.sign(X[:, 0] * X[:, 1]))
     >>> len(nogd.points), nogd.mistakes
-    (50, 86)
+    (50, 199)
     """
 
     twin: ClassVar[str] = "unlimited"
@@ -96,6 +93,10 @@ class Nystrom(_Space):
     def __post_init__(self) -> None:
         _checks.whole(self, "size", self.size, 1)
         _checks.number(self, "tolerance", self.tolerance, 0.0, 1.0, "left")
+
+    def least(self, dtype: Any) -> float:
+        """The share of k(x, x) from which a row is outside the span, or inside."""
+        return max(float(self.tolerance), UNITS * float(np.finfo(dtype or np.float64).eps))
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Fourier(_Space):
     >>> fogd = Learner(Gaussian(0.5), "hinge", Gradient(rate=0.2), Fourier(100))
     >>> scores = fogd.learn(X, np.sign(X[:, 0] * X[:, 1]))
     >>> fogd.coefs.shape, fogd.mistakes
-    ((100,), 87)
+    ((100,), 231)
     """
 
     twin: ClassVar[str] = "unlimited"

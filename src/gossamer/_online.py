@@ -129,6 +129,11 @@ class Online(Stored, BaseEstimator):  # type: ignore[misc]
         return self._fitted().updates
 
     @property
+    def discarded_(self) -> float:
+        """The RKHS norms of what the budget threw away, added up: see `Learner.discarded`."""
+        return self._fitted().discarded
+
+    @property
     def norm_(self) -> float:
         """The RKHS norm of the hypothesis."""
         return self._fitted().norm

@@ -22,7 +22,7 @@ from gossamer.rules import SVMD, Gradient, Implicit
 
 
 def budget_of(estimator: Any, policy: type[Oldest] | type[Smallest]) -> Budget | None:
-    """A budget from a number (the paper's policy), a Budget, "auto" or None."""
+    """A budget from a number (the paper's policy), a Budget, a name ("project", "project:N", "auto") or None."""
     size = estimator.budget
     if size is None or isinstance(size, Budget):
         return size
@@ -211,7 +211,8 @@ class SILKClassifier(_Silk, OnlineClassifier):
     C : weight of the loss: the largest coefficient a row can get (about).
     rate : eta; the steps are safe for any value.
     reg : lambda; the model forgets by 1 / (1 + rate * reg) per round.
-    budget : the number of support points, the lightest leaving first; a Budget; or None to keep all.
+    budget : "project" gives up the best replaceable of 256 points, whose part the others take over ("project:N" of N);
+        "auto" grows while it matters; a number drops the lightest, as the paper does; a Budget; None keeps all.
     cost : what each mistake costs (Delta), a matrix over the sorted classes, or a `Taxonomy` of them.
     multiclass : "exact" solves the step for more than two classes; "runner_up" is the paper's.
 
@@ -224,7 +225,8 @@ class SILKClassifier(_Silk, OnlineClassifier):
     def __init__(
         self, kernel: Any = "gaussian", *, loss: str = "hinge", C: float = 1.0, rate: float = 1.0,
         schedule: Any = "constant", reg: float = 1e-4, margin: float = 1.0, fit_intercept: bool = False,
-        budget: Any = 256, average: bool | str = False, n_passes: int = 1, cost: Any = None, multiclass: str = "exact",
+        budget: Any = "project", average: bool | str = False, n_passes: int = 1, cost: Any = None,
+        multiclass: str = "exact",
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.C, self.rate, self.schedule, self.reg = kernel, loss, C, rate, schedule, reg
         self.margin, self.fit_intercept = margin, fit_intercept
@@ -260,7 +262,7 @@ class SILKRegressor(_Silk, OnlineRegressor):
     def __init__(
         self, kernel: Any = "gaussian", *, loss: str = "squared", C: float = 1.0, rate: float = 1.0,
         schedule: Any = "constant", reg: float = 1e-4, epsilon: float = 0.1, delta: float = 1.0,
-        quantile: float = 0.5, nu: float | None = None, fit_intercept: bool = False, budget: Any = 256,
+        quantile: float = 0.5, nu: float | None = None, fit_intercept: bool = False, budget: Any = "project",
         average: bool | str = False, n_passes: int = 1,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.C, self.rate, self.schedule, self.reg = kernel, loss, C, rate, schedule, reg
@@ -276,7 +278,7 @@ class SILKDetector(_Silk, OnlineDetector):
 
     Parameters
     ----------
-    kernel, rate, schedule, reg, budget, average, n_passes : as in `SILKClassifier`.
+    kernel, rate, schedule, reg, budget, average, n_passes : as in `SILKClassifier`; the default budget is the paper's.
     C : weight of the loss. With ``nu``, rho falls by about C with each alarm: small against the scores, it is steady.
     margin : rho, fixed (the paper uses 1). Not together with ``nu``.
     nu : rho adapts, from the paper's 1, so that a fraction nu of the rows raises an alarm; 0.05 if neither is given.

@@ -199,10 +199,10 @@ class Prequential:
         learner = learner_of(self._face.model)
         support = None if learner is None else len(learner.births)
         tracked = learner is not None and (learner.track_norm or not learner.budget.drops)
-        record = Record(
-            self.row, len(made), total, window, support, learner.norm if learner is not None and tracked else None,
-            time.perf_counter() - self._start,
-        )  # fmt: skip
+        norm = learner.norm if learner is not None and tracked else None
+        discarded = None if learner is None else learner.discarded
+        seconds = time.perf_counter() - self._start
+        record = Record(self.row, len(made), total, window, support, norm, discarded, seconds)
         self._records.append(record)
         if self._progress is not None:
             self._progress(record)

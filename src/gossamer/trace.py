@@ -27,6 +27,7 @@ class Record:
     total, window : each metric over all rows, and over the window.
     support : the number of support points; None for a model without.
     norm : the RKHS norm, where the learner tracks it.
+    discarded : the norms of what the budget has thrown away, added up; None for a model without.
     seconds : since the start; no part of a comparison.
     """
 
@@ -36,6 +37,7 @@ class Record:
     window: dict[str, float]
     support: int | None = None
     norm: float | None = None
+    discarded: float | None = None
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -58,9 +60,9 @@ class Trace:
     >>> trace.row.tolist(), trace.window("error").tolist(), trace.support.tolist()
     ([100, 200], [0.5, 0.1], [7.0, 9.0])
     >>> print(trace.table())
-             row       error  in window  support
-             100      0.5000     0.5000        7
-             200      0.3000     0.1000        9
+             row       error  in window  support  discarded
+             100      0.5000     0.5000        7          -
+             200      0.3000     0.1000        9          -
     """
 
     task: str
@@ -112,6 +114,11 @@ class Trace:
         return np.array([np.nan if r.norm is None else r.norm for r in self.records], dtype=np.float64)
 
     @property
+    def discarded(self) -> Floats:
+        """The norms of what the budget has thrown away up to each record, NaN for a model without."""
+        return np.array([np.nan if r.discarded is None else r.discarded for r in self.records], dtype=np.float64)
+
+    @property
     def seconds(self) -> Floats:
         """Seconds since the start at each record."""
         return np.array([record.seconds for record in self.records], dtype=np.float64)
@@ -150,24 +157,27 @@ class Trace:
         return cls(given["task"], list(given["metrics"]), records, confusion, given["unpredicted"])
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """A line per record: row, each metric over all rows and over the window, support, norm, seconds."""
+        """A line per record: row, each metric over all rows and over the window, support, norm, discarded, seconds."""
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             pairs = [name for metric in self.metrics for name in (metric, f"{metric}_window")]
-            writer.writerow(["row", *pairs, "support", "norm", "seconds"])
+            writer.writerow(["row", *pairs, "support", "norm", "discarded", "seconds"])
             for r in self.records:
                 values = [value for metric in self.metrics for value in (r.total[metric], r.window[metric])]
                 shown = ["" if math.isnan(value) else repr(value) for value in values]
-                ends = ["" if value is None else value for value in (r.support, r.norm)]
+                ends = ["" if value is None else value for value in (r.support, r.norm, r.discarded)]
                 writer.writerow([r.row, *shown, *ends, f"{r.seconds:.6f}"])
 
 
 def table_head(metrics: Sequence[str]) -> str:
     """The heading of a table of records."""
-    return f"{'row':>12}" + "".join(f"{metric:>12}{'in window':>11}" for metric in metrics) + f"{'support':>9}"
+    middle = "".join(f"{metric:>12}{'in window':>11}" for metric in metrics)
+    return f"{'row':>12}{middle}{'support':>9}{'discarded':>11}"
 
 
 def table_line(record: Record) -> str:
     """A record as a line of a table."""
     values = "".join(f"{record.total[m]:>12.4f}{record.window[m]:>11.4f}" for m in record.total)
-    return f"{record.row:>12,}{values}{'-' if record.support is None else record.support:>9}"
+    support = "-" if record.support is None else record.support
+    discarded = "-" if record.discarded is None else f"{record.discarded:.4g}"
+    return f"{record.row:>12,}{values}{support:>9}{discarded:>11}"

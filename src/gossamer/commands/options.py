@@ -59,7 +59,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--degree", type=int, help="of the polynomial kernel")
     group.add_argument("--coef0", type=float, help="of the polynomial kernel")
     group.add_argument("--length", type=float, help="of the Matern and exponential kernels (default: sqrt(features))")
-    group.add_argument("--budget", type=_value, metavar="N", help="the most support points, or none for all")
+    group.add_argument("--budget", type=_value, metavar="N",
+                       help="the most support points; none for all; project:N; auto")  # fmt: skip
     group.add_argument("--loss", help="hinge, logistic, squared, huber, epsilon_insensitive, pinball, ...")
     for name, words in (
         ("C", "weight of the loss in implicit steps"), ("rate", "step size"), ("reg", "weight of the norm: forgetting"),

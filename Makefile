@@ -47,13 +47,17 @@ dist: $(VENV)/.made ## wheel and source archive in dist/, each installed into an
 	done
 	@rm -rf build/dist
 
-bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the faces and the command line (ARGS="..." are passed on)
+bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the faces, the command line; the contest with other libraries
 	@$(BIN)/python benchmarks/engine.py $(ARGS)
 	@$(BIN)/python benchmarks/rules.py $(ARGS)
 	@$(BIN)/python benchmarks/additive.py $(ARGS)
 	@$(BIN)/python benchmarks/shell.py $(ARGS)
 	@$(BIN)/python benchmarks/faces.py $(ARGS)
 	@$(BIN)/python benchmarks/river_face.py $(ARGS)
+	@$(BIN)/python benchmarks/contest.py $(ARGS)
+
+bench-budgets: $(VENV)/.extra-bench ## what each budget costs in accuracy and time (half an hour; GOSSAMER_DATA has the sets)
+	@$(BIN)/python benchmarks/budgets.py $(ARGS)
 
 bench-video: $(VENV)/.extra-bench $(VENV)/.extra-video ## the background subtractor against OpenCV's (GOSSAMER_DATA has the clips)
 	@$(BIN)/python benchmarks/video.py $(ARGS)

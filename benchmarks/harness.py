@@ -117,16 +117,22 @@ def table(rows: Iterable[Row]) -> str:
     return "\n".join(lines)
 
 
-def report(name: str, rows: list[Row], note: str, page: Path = README) -> None:
-    """Print the table, write it as JSON and Markdown, and put it into the README (or a page) between its markers."""
-    text = f"{table(rows)}\n\n{note}"
-    print(text)
+def publish(name: str, text: str, page: Path = README) -> None:
+    """Write a text as results/<name>.md, and put it into the README (or a page) between its markers."""
     RESULTS.mkdir(exist_ok=True)
-    record = {"machine": machine(), "note": note, "rows": [asdict(row) for row in rows]}
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
     (RESULTS / f"{name}.md").write_text(text + "\n")
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     shown = page.read_text()
     if begin in shown and end in shown:
         head, rest = shown.split(begin, 1)
         page.write_text(f"{head}{begin}\n{text}\n{end}{rest.split(end, 1)[1]}")
+
+
+def report(name: str, rows: list[Row], note: str, page: Path = README) -> None:
+    """Print the table, write it as JSON, and publish it."""
+    text = f"{table(rows)}\n\n{note}"
+    print(text)
+    RESULTS.mkdir(exist_ok=True)
+    record = {"machine": machine(), "note": note, "rows": [asdict(row) for row in rows]}
+    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    publish(name, text, page)

@@ -1,0 +1,287 @@
+"""Who takes part in the contest: what an entry is, Gossamer's own, and the baselines that learn nothing to speak of.
+
+A further learner is one line in `GOSSAMER` (or in a list of opponents_*.py).
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+import gossamer
+from gossamer.budgets import Budget, Nystrom, Oldest, Project, Smallest
+from gossamer.kernels import Gaussian
+
+CLASSES = ("binary", "multiclass")
+NUMBERS = ("regression", "quantile")
+SUPERVISED = (*CLASSES, *NUMBERS)
+Setting = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many settings every entry may try, how many rows of a stream are scored (None: all), and how many for entries
+    that take a millisecond or more for one, also if a row is wide."""
+
+    settings: int
+    rows: int | None
+    slow: int
+    slow_wide: int
+
+
+FULL = Effort(16, None, 4000, 600)
+SHORT = Effort(3, 3000, 300, 60)
+TRIAL = Effort(2, None, 150, 150)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is known before the first row of a stream."""
+
+    task: str
+    sample: np.ndarray  # rows from before
+    scale: float  # 1 / their median squared distance
+    classes: np.ndarray
+    level: float  # of the quantile
+    batch: int  # rows, for those that learn in batches
+
+
+class Model:
+    """Predicts rows, then learns them. A prediction is a label, a number or, for novelty, how strange the row is."""
+
+    def rows(self, X: np.ndarray, y: np.ndarray) -> Any:
+        """The rows as the library wants them; not part of the time."""
+        return X, y
+
+    def step(self, rows: Any) -> np.ndarray | Sequence[Any]:
+        """The prediction for each row before it, or the call's rows, were learned."""
+        raise NotImplementedError
+
+    def size(self) -> int | None:
+        """Support points, components, nodes: whatever the model is made of."""
+        return None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A learner with the space its settings come from.
+
+    A space has a pair (low, high) for a number drawn on a logarithmic scale, a list for a choice; ``usual`` are the
+    settings to try first. One that is ``slow``, "always" or where a row is "wide", gets fewer rows.
+    """
+
+    name: str
+    library: str
+    tasks: tuple[str, ...]
+    make: Callable[..., Model]
+    space: Mapping[str, Any] = field(default_factory=dict)
+    usual: Setting = field(default_factory=dict)
+    slow: str = "never"
+    made_of: str = ""  # what `Model.size` counts
+
+    def limit(self, effort: Effort, wide: bool) -> int | None:
+        """How many rows of each stream it is given, None for all."""
+        if self.slow == "always" or (wide and self.slow == "wide"):
+            return effort.slow_wide if wide else effort.slow
+        return None
+
+    def settings(self, count: int) -> list[Setting]:
+        """The usual one and points of a Halton sequence in the space, the same number for every entry."""
+        if not self.space:
+            return [self.usual]
+        points = qmc.Halton(len(self.space), rng=np.random.default_rng(0)).random(count - 1)
+        return [self.usual, *(_setting(self.space, point) for point in points)]
+
+
+def _setting(space: Mapping[str, Any], point: np.ndarray) -> Setting:
+    setting: Setting = {}
+    for (name, choice), place in zip(space.items(), point, strict=True):
+        if isinstance(choice, list):
+            setting[name] = choice[int(place * len(choice))]
+        else:
+            low, high = choice
+            setting[name] = float(f"{low * (high / low) ** place:.2g}")
+    return setting
+
+
+# ----------------------------------------------------------------------------------------------------------- Gossamer
+
+
+class Ours(Model):
+    """An estimator of Gossamer: the rows of a call are predicted and learned one after the other, exactly."""
+
+    def __init__(self, setup: Setup, estimator: Any) -> None:
+        self.setup, self.estimator, self.started = setup, estimator, False
+
+    def step(self, rows: Any) -> np.ndarray:
+        X, y = rows
+        if self.started:
+            return self._learn(X, y)
+        self.started = True  # the first row is predicted by nobody; with it, the classes are said, as for scikit-learn
+        if self.setup.task in CLASSES:
+            self.estimator.partial_fit(X[:1], y[:1], classes=self.setup.classes)
+            first = self.setup.classes[:1]
+        else:
+            first = self._guess(self.estimator.predict_learn(X[:1], y[:1]))
+        return np.concatenate([first, self._learn(X[1:], y[1:])]) if len(y) > 1 else first
+
+    def _learn(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self._guess(self.estimator.predict_learn(X, y))
+
+    def _guess(self, scores: np.ndarray) -> np.ndarray:
+        if self.setup.task == "multiclass":
+            return self.setup.classes[np.argmax(scores, axis=1)]
+        if self.setup.task == "binary":
+            return np.where(scores >= 0, self.setup.classes[1], self.setup.classes[0])
+        return -scores if self.setup.task == "novelty" else scores
+
+    def size(self) -> int:
+        return len(self.estimator.support_vectors_)
+
+
+class OneRow(Ours):
+    """The same with a call of the engine for each row."""
+
+    def _learn(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if self.setup.task in CLASSES:
+            y = np.searchsorted(self.setup.classes, y)
+        if self.setup.task == "binary":
+            y = 2.0 * y - 1.0
+        learn = self.estimator.learner_.learn_one
+        return self._guess(np.array([learn(x, target) for x, target in zip(X, y.tolist(), strict=True)]))
+
+
+def silk(setup: Setup, *, width: float, kind: type[Ours] = Ours, loss: str = "hinge", **options: Any) -> Ours:
+    """Implicit updates."""
+    kernel = Gaussian(width * setup.scale)
+    if setup.task in CLASSES:
+        return kind(setup, gossamer.SILKClassifier(kernel, loss=_loss(setup, loss), **options))
+    if setup.task == "novelty":
+        level = {"margin": 1.0} if options["nu"] is None else {}
+        return kind(setup, gossamer.SILKDetector(kernel, **options, **level))
+    return kind(setup, gossamer.SILKRegressor(kernel, **_numbers(setup), **options))
+
+
+def norma(setup: Setup, *, width: float, loss: str = "hinge", **options: Any) -> Ours:
+    """Gradient steps."""
+    kernel = Gaussian(width * setup.scale)
+    if setup.task in CLASSES:
+        return Ours(setup, gossamer.NORMAClassifier(kernel, loss=_loss(setup, loss), **options))
+    if setup.task == "novelty":
+        return Ours(setup, gossamer.NORMADetector(kernel, **options))
+    return Ours(setup, gossamer.NORMARegressor(kernel, **_numbers(setup), **options))
+
+
+def _loss(setup: Setup, loss: str) -> str:
+    """The losses for two classes, and those for more."""
+    return loss if setup.task == "binary" or loss == "hinge" else "logistic"
+
+
+def _numbers(setup: Setup) -> dict[str, Any]:
+    pinball = {"loss": "pinball", "quantile": setup.level} if setup.task == "quantile" else {}
+    return {"fit_intercept": True, **pinball}  # as the opponents have
+
+
+#: Widths, in units of one over the median squared distance: the same for every kernel and feature map of the contest.
+WIDTHS = (0.3, 15.0)
+_SHARED: dict[str, Any] = {"width": WIDTHS, "reg": (1e-6, 0.03), "schedule": ["constant", "inverse_sqrt"]}
+_USUAL: dict[str, Any] = {"width": 1.0, "reg": 1e-4, "schedule": "constant"}
+
+
+def implicit(name: str, budget: Budget, kind: type[Ours] = Ours) -> list[Entry]:
+    """SILK with a budget: for classes and numbers, and as a detector (without nu, its margin is the paper's 1)."""
+    make = partial(silk, kind=kind, budget=budget)
+    space = {**_SHARED, "C": (0.05, 30.0), "loss": ["hinge", "squared_hinge"]}
+    novelty = {**_SHARED, "C": (2e-4, 2.0), "nu": [None, 0.05, 0.2]}
+    return [
+        Entry(name, "Gossamer", SUPERVISED, make, space, {**_USUAL, "C": 1.0, "loss": "hinge"}, made_of="points"),
+        Entry(name, "Gossamer", ("novelty",), make, novelty, {**_USUAL, "C": 0.02, "nu": None}, made_of="points"),
+    ]
+
+
+def explicit(name: str, budget: Budget) -> list[Entry]:
+    """NORMA with a budget: the same."""
+    make = partial(norma, budget=budget)
+    space = {**_SHARED, "rate": (0.03, 3.0), "loss": ["hinge", "squared_hinge"]}
+    novelty = {**_SHARED, "rate": (6e-4, 0.3), "nu": [0.02, 0.05, 0.2]}
+    return [
+        Entry(name, "Gossamer", SUPERVISED, make, space, {**_USUAL, "rate": 0.5, "loss": "hinge"}, made_of="points"),
+        Entry(name, "Gossamer", ("novelty",), make, novelty, {**_USUAL, "rate": 0.1, "nu": 0.05}, made_of="points"),
+    ]
+
+
+GOSSAMER = [
+    *implicit("SILK, Project(100)", Project(100)),
+    *implicit("SILK, Project(500)", Project(500)),
+    *implicit("SILK, Project(100), a row a call", Project(100), OneRow)[:1],  # the engine's row has no detector's level
+    *implicit("SILK(100)", Smallest(100)),
+    *implicit("SILK(500)", Smallest(500)),
+    *implicit("SILK, Nystrom(500)", Nystrom(500)),
+    *explicit("NORMA(100)", Oldest(100)),
+    *explicit("NORMA(500)", Oldest(500)),
+]
+
+
+# ---------------------------------------------------------------------------------------------------------- baselines
+
+
+class LabelBefore(Model):
+    """As the last row."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.last = setup.classes[0]
+
+    def step(self, rows: Any) -> np.ndarray:
+        _, y = rows
+        guess, self.last = np.concatenate([[self.last], y[:-1]]), y[-1]
+        return guess
+
+
+class Usual(Model):
+    """As most rows so far: the most frequent label, the mean or the quantile."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.counts, self.sum, self.seen = np.zeros(len(setup.classes), int), 0.0, [0.0]
+
+    def step(self, rows: Any) -> list[Any]:
+        return [self._guess_then_learn(y) for y in rows[1]]
+
+    def _guess_then_learn(self, y: Any) -> Any:
+        if self.setup.task in CLASSES:
+            guess = self.setup.classes[int(np.argmax(self.counts))]
+            self.counts += self.setup.classes == y
+        elif self.setup.task == "regression":
+            guess = self.sum / len(self.seen)
+            self.sum += y
+            self.seen.append(y)
+        else:
+            guess = self.seen[min(int(self.setup.level * len(self.seen)), len(self.seen) - 1)]
+            insort(self.seen, y)
+        return guess
+
+
+class RowBefore(Model):
+    """A row is as strange as it is far from the last one."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.last: np.ndarray | None = None
+
+    def step(self, rows: Any) -> np.ndarray:
+        X, _ = rows
+        before = np.vstack([X[:1] if self.last is None else self.last, X[:-1]])
+        self.last = X[-1:]
+        return np.linalg.norm(X - before, axis=1)
+
+
+BASELINES = [
+    Entry("the label before", "baseline", CLASSES, LabelBefore),
+    Entry("the usual so far", "baseline", SUPERVISED, Usual),
+    Entry("distance from the row before", "baseline", ("novelty",), RowBefore),
+]

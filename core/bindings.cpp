@@ -406,6 +406,7 @@ template <class T> void bind_scaler(nb::module_& m) {
 
 }  // namespace
 
+void bind_bank(nb::module_& m);  // bindings_bank.cpp
 void bind_csv(nb::module_& m);  // bindings_csv.cpp
 void bind_video(nb::module_& m);  // bindings_video.cpp
 
@@ -425,6 +426,7 @@ NB_MODULE(_core, m) {
     bind_additive<double>(m, "Additive64");
     bind_finite<float>(m, "Finite32");
     bind_finite<double>(m, "Finite64");
+    bind_bank(m);
     bind_video(m);
 
     nb::class_<Loop>(m, "Loop", "The loop over blocks of kernel values that the caller has made.")

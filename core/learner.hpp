@@ -21,9 +21,11 @@ public:
     int features() const { return d_; }
     int outputs() const { return loop_.expansion.outputs(); }
     Loop& loop() { return loop_; }
+    const Loop& loop() const { return loop_; }
     const Points<T>& points() const { return points_; }
     const std::vector<T>& dropped_points() const { return dropped_; }
     std::shared_mutex& mutex() const { return mutex_; }
+    void use(Kernel kernel) { kernel_ = std::move(kernel); }
 
     // whether a row may be learned or scored: finite, and so is k(x, x)
     bool accepts(const T* x) const {
@@ -96,7 +98,7 @@ public:
 
     // The points of a saved state, whose numbers are in loop() already.
     void restore_points(const std::vector<T>& points, std::vector<T> dropped) {
-        points_ = Points<T>(d_);
+        points_.clear();
         append(points_, points);
         dropped_ = std::move(dropped);
         if (loop_.expansion.with_gram) loop_.expansion.set_gram(gram());

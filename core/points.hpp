@@ -42,6 +42,8 @@ public:
         return x;
     }
 
+    void clear() { size_ = 0; }
+
     // the last point takes the slot of one that left
     void move_last(int slot) {
         const int last = --size_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "additive.hpp"
+#include "core_bank.hpp"
 #include "core_trees.hpp"
 #include "core_video.hpp"
 #include "finite.hpp"
@@ -455,7 +456,7 @@ int main() {
     scaler<double>();
     scaler<float>();
     errors();
-    failures += test_trees() + test_ranking() + test_video();
+    failures += test_trees() + test_ranking() + test_video() + test_bank();
     std::printf("%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
     return failures == 0 ? 0 : 1;
 }

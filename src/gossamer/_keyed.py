@@ -1,0 +1,249 @@
+"""The rows of one call to a `ModelBank`: checked one by one, and gathered by key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from gossamer import _checks, _core, _labels
+from gossamer._checks import Array
+from gossamer.expansion import Floats, Ints
+
+#: What a key may be: what SQLite keeps apart and equal as Python does.
+KEYS = (int, str, bytes)
+#: What a label may be.
+LABELS = (str, bool, int, float)
+
+
+class RowError(NamedTuple):
+    """A row that was left out: its key, its position in the call, and what is wrong with it."""
+
+    key: Any
+    position: int
+    message: str
+
+
+@dataclass
+class Rows:
+    """The rows of a call as they came, with what is wrong with some of them, by position."""
+
+    keys: list[Any]
+    X: Array
+    y: Floats | None = None
+    order: Array | None = None
+    bad: dict[int, str] = field(default_factory=dict)
+
+    def refuse(self, positions: Any, rule: Callable[[int], ValueError]) -> None:
+        """These rows are bad; what was said first about a row stays."""
+        for position in positions:
+            self.bad.setdefault(int(position), str(rule(int(position))))
+
+
+@dataclass
+class Groups:
+    """Rows gathered by key: ``rows[starts[g]:starts[g + 1]]`` are those of ``keys[g]``, in the order to learn them."""
+
+    keys: list[Any]
+    rows: Ints
+    starts: Ints
+
+    def part(self, first: int, last: int) -> Groups:
+        """Some of the keys."""
+        starts = self.starts[first : last + 1]
+        return Groups(self.keys[first:last], self.rows[starts[0] : starts[-1]], starts - starts[0])
+
+    def only(self, groups: list[int]) -> Groups:
+        """These keys and no others."""
+        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[groups])]).astype(np.int64)
+        rows = np.concatenate([self.of(group) for group in groups]) if groups else self.rows[:0]
+        return Groups([self.keys[group] for group in groups], rows, starts)
+
+    def of(self, group: int) -> Ints:
+        """The rows of one key."""
+        return self.rows[self.starts[group] : self.starts[group + 1]]
+
+
+def gathered(rows: Rows) -> Groups:
+    """The good rows by key, keys with many rows first: threads that take them in turn end together."""
+    sequence = np.delete(np.arange(len(rows.keys)), list(rows.bad))
+    if rows.order is not None:
+        try:
+            sequence = sequence[np.argsort(rows.order[sequence], kind="stable")]
+        except TypeError as error:
+            raise _checks.wrong("ModelBank", "order", f"of things that have an order ({error})", rows.order) from None
+    keys = rows.keys if rows.order is None and not rows.bad else [rows.keys[i] for i in sequence]
+    number: _Numbers = _Numbers()
+    groups = np.fromiter(map(number.__getitem__, keys), np.int64, len(keys))
+    sizes = np.bincount(groups, minlength=len(number))
+    names = list(number)
+    heavy = sizes > 8 * max(1.0, len(keys) / max(1, len(names)))
+    if heavy.any():
+        ranks = np.argsort(-np.where(heavy, sizes, 0), kind="stable")
+        place = np.empty_like(ranks)
+        place[ranks] = np.arange(len(ranks))
+        groups, sizes, names = place[groups], sizes[ranks], [names[i] for i in ranks]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Groups(names, sequence[np.argsort(groups, kind="stable")].astype(np.int64), starts)
+
+
+class _Numbers(dict[Any, int]):
+    """Numbers things as they are asked for: 0, 1, ..."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = len(self)
+        return self[key]
+
+
+# ---------------------------------------------------------------------------------------------------------- checks
+
+
+def checked(owner: object, keys: Any, X: Any, order: Any, width: int | None, dtype: Any) -> Rows:
+    """Keys, X and order as a call gave them. What is wrong with the call as a whole is raised here."""
+    names, sure = _names(owner, keys)
+    bad: dict[int, str] = {}
+    rows = Rows(names, _matrix(owner, X, len(names), width, dtype, bad), bad=bad)
+    if len(rows.X) != len(names):
+        raise _checks.wrong(owner, "keys", f"one for each of {len(rows.X)} rows", len(names))
+    if not sure and not set(map(type, names)) <= set(KEYS):
+        strange = [i for i, key in enumerate(names) if type(key) not in KEYS]
+        rows.refuse(strange, lambda i: _checks.wrong(owner, "keys", "ints, texts or bytes", names[i]))
+    if not _core.all_finite(rows.X):
+        finite = np.isfinite(rows.X).all(axis=1)
+        rows.refuse(np.flatnonzero(~finite), lambda i: _not_finite(owner, rows.X[i]))
+    if order is not None:
+        rows.order = np.asarray(order)
+        if rows.order.shape != (len(names),) or rows.order.dtype.kind in "cV":
+            raise _checks.wrong(owner, "order", f"{len(names)} numbers, times or texts", rows.order.shape)
+        if rows.order.dtype.kind in "fmMO":
+            nothing = np.array([x is None or x != x for x in rows.order], dtype=bool)
+            rows.refuse(np.flatnonzero(nothing), lambda i: _checks.wrong(owner, "order", "no NaN", order[i]))
+    return rows
+
+
+def real_targets(owner: object, rows: Rows, y: Any) -> Floats:
+    """The targets of a regression; the rows of those that are no finite numbers are bad."""
+    values = _sequence(owner, y, len(rows.keys))
+    try:
+        targets = _checks.vector(owner, "y", values, len(rows.keys))
+    except ValueError:
+        targets = np.array([_number(value) for value in values])
+        wrong = np.flatnonzero(~np.isfinite(targets))
+        rows.refuse(wrong, lambda i: _checks.wrong(owner, "y", "a finite number", values[i]))
+    return targets
+
+
+def label_targets(owner: object, rows: Rows, y: Any, known: Sequence[Any], given: bool) -> tuple[Floats, list[Any]]:
+    """The numbers of the labels, and the list of all labels that they index: those known and those that came now."""
+    labels, count = _checks.column(owner, _sequence(owner, y, len(rows.keys))), len(rows.keys)
+    order = list(known)
+    if labels.dtype.kind in "biufU" and count and not rows.bad:  # most often there are few, and no bad ones
+        first = order if given else list(dict.fromkeys([*order, *labels[:64].tolist()]))
+        if len({isinstance(label, str) for label in first}) == 1:
+            codes = _labels.known(labels, first)
+            if codes is not None and np.isfinite(np.array(first) if labels.dtype.kind == "f" else 0.0).all():
+                return codes, first
+    numbers = {label: float(number) for number, label in enumerate(order)}
+    codes = np.full(count, -1.0)
+    for position, label in enumerate(labels.tolist()):
+        number = numbers.get(label) if type(label) in LABELS else None
+        if number is None and position not in rows.bad:
+            rule = _label_rule(label, order, given)
+            if rule is not None:
+                rows.bad[position] = str(_checks.wrong(owner, "y", rule, label))
+                continue
+            number = numbers[label] = float(len(order))
+            order.append(label)
+        codes[position] = -1.0 if number is None else number
+    return codes, order
+
+
+def _label_rule(label: Any, order: list[Any], given: bool) -> str | None:
+    """What is wrong with a label that was not seen before, if anything."""
+    if type(label) not in LABELS or label != label or label in (math.inf, -math.inf):
+        return "a label: a text, a number or a bool"
+    if given:
+        return f"one of the classes {order}"
+    if order and isinstance(label, str) != isinstance(order[0], str):
+        return f"a label of the kind of {order[0]!r}"
+    return None
+
+
+def _names(owner: object, keys: Any) -> tuple[list[Any], bool]:
+    """The keys as Python's objects, and whether all are surely of a right type."""
+    if isinstance(keys, (str, bytes)):
+        raise _checks.wrong(owner, "keys", "one for each row", keys)
+    values = keys if isinstance(keys, (list, tuple)) else np.asarray(keys)
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise _checks.wrong(owner, "keys", "a vector, one for each row", values.shape)
+        if values.dtype.kind in "iuUS":
+            return values.tolist(), True
+        values = values.tolist()
+    if any(issubclass(kind, np.generic) for kind in set(map(type, values))):
+        values = [key.item() if isinstance(key, np.generic) else key for key in values]
+    return list(values), False
+
+
+def _matrix(owner: object, X: Any, count: int, width: int | None, dtype: Any, bad: dict[int, str]) -> Array:
+    X = _dense(X) if issparse(X) else X
+    try:
+        rows = _checks.matrix(owner, X, width, finite=False)
+    except ValueError as error:
+        rows = _row_by_row(owner, X, count, width, bad, error)
+    if dtype is not None and rows.dtype != dtype:
+        with np.errstate(over="ignore"):
+            rows = rows.astype(dtype)
+    return rows
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray())
+
+
+def _row_by_row(
+    owner: object, X: Any, count: int, width: int | None, bad: dict[int, str], error: ValueError
+) -> Array:
+    """A matrix of the rows that are rows of numbers; the others are bad, and NaN in it."""
+    values = np.asarray(X) if hasattr(X, "__array__") else X
+    if not isinstance(values, (list, tuple, np.ndarray)) or len(values) != count or np.ndim(values[:0]) > 2:
+        raise error
+    if isinstance(values, np.ndarray) and values.ndim != 2:
+        raise error
+    found: list[Any] = []
+    for position, row in enumerate(values):
+        try:
+            found.append(_checks.matrix(owner, [row], width, finite=False)[0])
+        except (ValueError, TypeError) as problem:
+            bad[position] = str(problem)
+            found.append(None)
+            continue
+        width = len(found[-1])
+    if width is None:
+        raise error
+    return np.array([np.full(width, np.nan) if row is None else row for row in found])
+
+
+def _not_finite(owner: object, x: Array) -> ValueError:
+    column = int(np.argmin(np.isfinite(x)))
+    return _checks.wrong(owner, "X", "finite, without NaN or infinity", f"{x[column]} in column {column}")
+
+
+def _sequence(owner: object, y: Any, count: int) -> Any:
+    if y is None:
+        raise _checks.wrong(owner, "y", "given for a model that learns targets", None)
+    values = y if hasattr(y, "__len__") else list(y)
+    if len(values) != count:
+        raise _checks.wrong(owner, "y", f"a vector with one entry per row ({count})", len(values))
+    return values if isinstance(values, list) else np.asarray(values)
+
+
+def _number(value: Any) -> float:
+    try:
+        return math.nan if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError):
+        return math.nan

@@ -16,7 +16,6 @@ STYLES = {
     "Merge": ("#56B4E9", "-", "s", 1.4),
     "Nystrom": ("#009E73", "-", "^", 1.4),
     "Fourier": ("#CC79A7", "-", "v", 1.4),
-    "Random": ("#BBBBBB", "-", ".", 1.0),
     "SILK (smallest)": ("#E69F00", "--", "d", 1.4),
     "NORMA (oldest)": ("#D55E00", "--", "x", 1.4),
     "scikit-learn Nystroem": ("#000000", ":", "^", 1.4),

@@ -13,7 +13,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src core -name __pycache__ -prune -o ! -name '*.pyc' -print)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test figures docs dist bench bench-video bench-budgets bench-scale sanitize clean
+.PHONY: help demo test test-spark figures docs dist bench bench-budgets bench-scale bench-video sanitize clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ test: $(VENV)/.extra-test ## ruff, mypy, the tests, the examples in the docstrin
 	@echo "mypy (the installed package)"
 	@$(BIN)/python -m mypy
 	@echo "pytest"
-	@$(BIN)/python -m pytest tests -n 2 $(ARGS)
+	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup $(ARGS)
 	@echo "doctests (of the installed package)"
 	@$(BIN)/python -m pytest --doctest-modules --pyargs gossamer
 
@@ -66,6 +66,13 @@ figures: $(VENV)/.extra-figures ## every figure of the papers, made again beside
 	@failed=; for script in $$(grep -l 'Figure(__file__' experiments/*/*.py); do \
 	  $(BIN)/python $$script $(ARGS) || failed="$$failed $$script"; done; \
 	  test -z "$$failed" || { echo "not made:$$failed"; exit 1; }
+
+test-spark: $(VENV)/.extra-test $(VENV)/.extra-spark $(VENV)/.extra-dask ## the tests of models by key on Spark (needs Java 17), and of sweeps on Dask
+	@$(BIN)/python -m pytest tests/test_spark.py tests/test_sweeps.py $(ARGS)
+
+bench-scale: $(VENV)/.extra-bench $(VENV)/.extra-spark ## many models by key: in one process, and on Spark (needs Java 17)
+	@$(BIN)/python benchmarks/scale_bank.py $(ARGS)
+	@$(BIN)/python benchmarks/scale_spark.py $(ARGS)
 
 sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-behaviour sanitizers
 	@command -v cmake > /dev/null || $(PIP) install -qq cmake

@@ -25,6 +25,7 @@ from gossamer.estimators import (
     SVMDRegressor,
 )
 from gossamer.learner import Learner
+from gossamer.merging import merge
 from gossamer.multiclass import Taxonomy, taxonomy
 from gossamer.pipelines import OnlinePipeline, pipeline
 from gossamer.scaling import OnlineScaler
@@ -62,6 +63,7 @@ __all__ = [
     "kernels",
     "load",
     "losses",
+    "merge",
     "pipeline",
     "rules",
     "store",

@@ -1,4 +1,4 @@
-// THE LOOP, over one block of rows whose kernel values are known or made on demand. The twin of expansion.py's Loop.
+// THE LOOP, over one block of rows whose kernel values are known or made on demand. The twin of loop.py.
 //
 // The kernel values stand in `g`, slots down, rows of the block across. Scores are kept as sixteen partial sums per row
 // and output; when a slot changes, only its own partial sums are made again, for the rows still to come.

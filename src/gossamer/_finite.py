@@ -10,8 +10,9 @@ import numpy as np
 
 from gossamer import _checks, _core
 from gossamer._checks import Array
-from gossamer.expansion import Event, Expansion, Floats, Loop
+from gossamer.expansion import Expansion, Floats
 from gossamer.finite import Fourier, Nystrom, Whitening, waves
+from gossamer.loop import Event, Loop
 from gossamer.machines import Blocks, Machine, Native, Settings, chunks, compiled_parts, make_machine, rounding
 
 

@@ -2,7 +2,7 @@
 
 `Native` leaves everything to the core. `Trees` does too, for additive kernels: a search tree for each coordinate
 takes the place of kernel values. `Blocks` calls the kernel in Python, a block of rows at a time, keeps the points
-itself, and hands the numbers to a loop: the core's, or `gossamer.expansion.Loop` where a part has no C++ twin.
+itself, and hands the numbers to a loop: the core's, or `gossamer.loop.Loop` where a part has no C++ twin.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from gossamer._kernel import flat
 from gossamer._loss import Loss
 from gossamer._rule import Rule
 from gossamer.budgets import LARGEST_GRAM, Budget
-from gossamer.expansion import BLEND, PLACE, REMOVE, Floats, Ints, Loop
+from gossamer.expansion import Floats, Ints
 from gossamer.kernels import Custom, Kernel, check_kernel
+from gossamer.loop import BLEND, PLACE, REMOVE, Loop
 
 #: Rows learned between two chances for Ctrl-C.
 CHUNK = 8192

@@ -259,6 +259,7 @@ struct Expansion {
     // the points; u, w: how much of each goes into it; lost2: the squared norm that does not.
     void blend(int slot, int other, double u, double w, const Values& kernel, double lost2) {
         settle_sums();
+        norm2 = blended_norm2(slot, other, u, w, kernel);
         if (average == Average::all)
             for (int c = 0; c < outputs(); ++c) dropped[c].push_back(summed[c][slot]);
         for (Rows2* rows : {&raw, &trace})
@@ -273,7 +274,7 @@ struct Expansion {
         measure(slot);
         measure(other);
         discarded += scale * std::sqrt(std::max(0.0, lost2));
-        refresh_in = 0;
+        if (!trace.empty() || !labels.empty()) refresh_in = 0;
     }
 
     // f at the point of a slot (one output)
@@ -411,6 +412,23 @@ struct Expansion {
 
 private:
     Values leaving_, scores_, values_;
+
+    // ||f||^2 once two terms, g, have become one: ||f - g||^2 + 2 <f - g, new> + ||new||^2
+    double blended_norm2(int slot, int other, double u, double w, const Values& kernel) {
+        double total = norm2 / (scale * scale);
+        const double k = between(slot, other);
+        for (const Values& a : raw) {
+            const double first = a[slot], second = a[other], made = u * first + w * second;
+            gather(slot);
+            total -= 2 * first * tiles<double>().dot(leaving_.data(), a.data(), size());
+            gather(other);
+            total -= 2 * second * tiles<double>().dot(leaving_.data(), a.data(), size());
+            total += first * first * kappas[slot] + second * second * kappas[other] + 2 * first * second * k;
+            const double all = tiles<double>().dot(kernel.data(), a.data(), size());
+            total += 2 * made * (all - first * kernel[slot] - second * kernel[other]) + made * made * kappas[slot];
+        }
+        return std::max(0.0, total) * scale * scale;
+    }
 
     // before coefficients change: what they have added to the mean so far
     void settle_sums() {

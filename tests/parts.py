@@ -23,7 +23,7 @@ from gossamer import Learner
 from gossamer.budgets import Budget, Fourier, Nystrom
 from gossamer.kernels import Gaussian, Kernel, Linear, Matern
 from gossamer.losses import Loss
-from gossamer.rules import SVMD, Implicit, Rule
+from gossamer.rules import SVMD, Implicit, Perceptron, Rule
 from gossamer.semiseparable import Additive, Brownian, Exponential, Spline
 
 KINDS = {"kernel": Kernel, "loss": Loss, "rule": Rule, "budget": Budget}
@@ -243,6 +243,16 @@ def as_they_come(estimator: type) -> dict[str, Any]:
 def settled(kernel: Kernel, features: int = 3) -> Kernel:
     """The kernel with everything that depends on the data settled."""
     return kernel.resolve(np.zeros((1, width(kernel, features))))
+
+
+def rounding(budget: Budget) -> float:
+    """How far NumPy and the core may be apart: a projection multiplies rounding by the condition of the Gram matrix."""
+    return 1e-5 if budget.needs_gram else 1e-9
+
+
+def rule_for(budget: Budget, rule: Rule, loss: Loss) -> Rule:
+    """The rule, or the one that the budget insists on."""
+    return rule if agree(loss, rule, budget) else Perceptron()
 
 
 def compiled(*parts: Any) -> bool:

@@ -165,7 +165,7 @@ def test_the_whole_contest(tmp_path, capsys, monkeypatch):
     assert silk.score < 0.3
     assert silk.size > 100
     one_row = {one.entry: one.score for one in ran.results if one.entry.startswith("SILK(100)")}
-    assert one_row["SILK(100)"] == one_row["SILK(100), a row a call"]
+    assert one_row["SILK, Project(100)"] == one_row["SILK, Project(100), a row a call"]
     ran.write(tmp_path / "contest.json")
     again = standings.Contest.read(tmp_path / "contest.json")
     assert again == ran

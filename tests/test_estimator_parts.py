@@ -10,7 +10,7 @@ from test_estimators import ADDITIVE, CLASSIFIERS, DETECTORS, FOUND, MANY, REGRE
 
 import gossamer
 from gossamer import Learner, taxonomy
-from gossamer.budgets import Oldest, Smallest
+from gossamer.budgets import Oldest, Project, Smallest
 from gossamer.kernels import Additive, Gaussian, Polynomial
 from gossamer.losses import (
     EpsilonInsensitive,
@@ -47,7 +47,7 @@ TWO = {
     ],
     "NORMADetector": [({"nu": 0.2, "budget": 9}, Novelty(0.0, nu=0.2), Gradient(0.1, 0.01), Oldest(9))],
     "SILKClassifier": [
-        ({}, Hinge(), Implicit(1.0, 1.0, 1e-4), Smallest(256)),
+        ({}, Hinge(), Implicit(1.0, 1.0, 1e-4), Project(256)),
         ({"C": 0.3, "rate": 0.5, "reg": 0.1, "budget": 9}, Hinge(), Implicit(0.3, 0.5, 0.1), Smallest(9)),
         ({"loss": "logistic", "fit_intercept": True, "budget": Oldest(9)}, Logistic(),
          Implicit(1.0, 1.0, 1e-4, fit_intercept=True), Oldest(9)),
@@ -55,7 +55,7 @@ TWO = {
     "SILKRegressor": [
         ({"C": 3.0, "budget": 9}, Squared(), Implicit(3.0, 1.0, 1e-4), Smallest(9)),
         ({"loss": "epsilon_insensitive", "nu": 0.3}, EpsilonInsensitive(nu=0.3), Implicit(1.0, 1.0, 1e-4),
-         Smallest(256)),
+         Project(256)),
     ],
     "SILKDetector": [
         ({"nu": 0.2, "budget": 9}, Novelty(1.0, nu=0.2), Implicit(0.02, 1.0, 1e-4), Smallest(9)),
@@ -97,11 +97,11 @@ ORDER = np.ix_([1, 2, 0], [1, 2, 0])  # the labels of the tree, sorted
 THREE = {
     "NORMAClassifier": [({"cost": COST}, Multiclass(COST), Gradient(0.5, 0.01), Oldest(256))],
     "SILKClassifier": [
-        ({"margin": 0.5}, Multiclass(classes=3, margin=0.5), Implicit(1.0, 1.0, 1e-4), Smallest(256)),
+        ({"margin": 0.5}, Multiclass(classes=3, margin=0.5), Implicit(1.0, 1.0, 1e-4), Project(256)),
         ({"cost": COST, "multiclass": "runner_up"}, Multiclass(COST, step="runner_up"), Implicit(1.0, 1.0, 1e-4), None),
-        ({"loss": "logistic"}, Softmax(3), Implicit(1.0, 1.0, 1e-4), Smallest(256)),
+        ({"loss": "logistic"}, Softmax(3), Implicit(1.0, 1.0, 1e-4), Project(256)),
         ({"cost": TREE}, Multiclass(np.array(TREE.cost)[ORDER], np.array(TREE.label_kernel)[ORDER]),
-         Implicit(1.0, 1.0, 1e-4), Smallest(256)),
+         Implicit(1.0, 1.0, 1e-4), Project(256)),
     ],
     "SVMDClassifier": [({"C": 0.5}, Multiclass(classes=3), SVMD(0.5, 0.01, C=0.5), Oldest(256))],
     "KernelPerceptron": [({}, Multiclass(classes=3, margin=0.0), Perceptron(), Oldest(256))],

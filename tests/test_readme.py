@@ -55,7 +55,7 @@ def test_tables_are_found():
 
 def test_the_front_page_is_short():
     """The README is a front page: what is longer has a page of its own."""
-    assert len(PAGE.splitlines()) <= 150
+    assert len(PAGE.splitlines()) <= 200
 
 
 def test_every_estimator_is_listed():

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parts import KINDS, agree, assert_same, classes, cut, examples, fitted, stream, user_kernel
+from parts import KINDS, agree, assert_same, classes, cut, examples, fitted, rule_for, stream, user_kernel
 from test_estimators import FOUND, LABELS, MANY, data, made, name_of, snapshot
 
 import gossamer
@@ -90,6 +90,7 @@ def test_every_part_goes_on(kind, backend):
                 break
         if not agree(parts["loss"], parts["rule"]):
             parts["rule"] = Gradient(0.2, 0.1)
+        parts["rule"] = rule_for(parts["budget"], parts["rule"], parts["loss"])
         X, y = stream(parts["loss"], 60, seed=1)
         X = fitted(parts["kernel"], X)
         learner = Learner(**parts, backend=backend)

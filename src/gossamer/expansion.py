@@ -213,16 +213,23 @@ class Expansion:
         self._settle_sums()
         if self.average == "all":
             self.dropped = np.column_stack([self.dropped, self.summed[:, slot]])
+        # f - g + new, with g the two terms
+        assert self.gram is not None
+        g = np.zeros_like(self.raw)
+        g[:, [slot, other]] = self.coefs[:, [slot, other]]
+        made, rest = u * g[:, slot] + w * g[:, other], self.coefs - g
+        self.norm2 += float(np.sum((g @ self.gram) * g) - 2 * np.sum((g @ self.gram) * self.coefs))
+        self.norm2 = max(0.0, self.norm2 + float(2 * made @ (rest @ kernel) + made @ made * self.kappas[slot]))
         for rows in (self.raw, self.trace):
             rows[:, slot] = u * rows[:, slot] + w * rows[:, other]
             rows[:, other] = 0.0
         self.summed[:, slot] = 0.0
         self.births[slot] = max(self.births[slot], self.births[other])
-        assert self.gram is not None
         self.gram[slot], self.gram[:, slot] = kernel, kernel
         self.gram[slot, slot] = self.kappas[slot]
         self.discarded += self.scale * math.sqrt(max(0.0, lost2))
-        self.refresh_in = 0
+        if len(self.trace) or self.labels is not None:
+            self.refresh_in = 0
 
     def _settle_sums(self) -> None:
         """Before coefficients change: what they have added to the mean so far."""

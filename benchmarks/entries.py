@@ -35,7 +35,7 @@ class Effort:
     slow_wide: int
 
 
-FULL = Effort(16, None, 4000, 600)
+FULL = Effort(8, 15_000, 1500, 200)
 SHORT = Effort(3, 3000, 300, 60)
 TRIAL = Effort(2, None, 150, 150)
 

@@ -246,9 +246,21 @@ private:
         else
             blend(t, slot, other, h, column.data(), block, source);
         e.blend(slot, other, u, w, column, lost2);
+        see(t, block);
         // the newcomer takes the other's slot, which weighs nothing now
         place(other, t, kappa, block, source);
         sum_all(block, t + 1);
+    }
+
+    // f and v at row t once more, after the coefficients have changed
+    template <class T> void see(int t, const Block<T>& block) {
+        const Expansion& e = expansion;
+        Values row(e.size());
+        for (int i = 0; i < e.size(); ++i) row[i] = static_cast<double>(block.g[i * block.ld + t]);
+        const auto sum = [&](const Values& coefs) { return tiles<double>().dot(row.data(), coefs.data(), e.size()); };
+        for (int c = 0; c < e.outputs(); ++c) f_[c] = e.scale * sum(e.raw[c]);
+        e.join(f_.data());
+        for (int c = 0; with_trace_ && c < e.outputs(); ++c) v_[c] = e.trace_scale * sum(e.trace[c]) + e.mix * f_[c];
     }
 
     // the kernel values of a point between two others, for a caller who keeps the points
@@ -279,11 +291,7 @@ private:
         if (!q.active) {  // full for the first time
             first_inverse(budget.tolerance, t, block, source);
             q.solve(block.g + t, block.ld, kappa);
-            for (int c = 0; c < e.outputs(); ++c)
-                f_[c] = e.scale * tiles<double>().dot(q.row.data(), e.raw[c].data(), e.size());
-            e.join(f_.data());
-            for (int c = 0; with_trace_ && c < e.outputs(); ++c)
-                v_[c] = e.trace_scale * tiles<double>().dot(q.row.data(), e.trace[c].data(), e.size()) + e.mix * f_[c];
+            see(t, block);
         }
         const bool known = q.residual <= std::max(budget.tolerance, Inverse::least_pivot) * kappa;
         int slot = e.size();

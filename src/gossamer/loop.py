@@ -147,6 +147,7 @@ class Loop:
                 slot = e.size
             elif isinstance(self.budget, Merge):
                 slot = self._merge(self.budget, new.t, block, events)
+                new = self._see(new, block)
             else:
                 slot, new = self._forgetron(self.budget, new, block)
             self._place(slot, new, block, cross, events)
@@ -200,6 +201,11 @@ class Loop:
         events.append((BLEND, (slot << 32) + other, int(np.float64(h).view(np.int64))))
         return other
 
+    def _see(self, new: Newcomer, block: Floats) -> Newcomer:
+        """f and v at the newcomer once more, after the coefficients have changed."""
+        e, row = self.expansion, block[: self.expansion.size, new.t]
+        return new._replace(f=e.joint(e.coefs) @ row, v=None if new.v is None else e.trace_coefs @ row)
+
     def _products(self, slot: int) -> Floats:
         e = self.expansion
         return np.asarray(e.raw[:, slot] @ e.joint(e.raw))
@@ -217,9 +223,8 @@ class Loop:
         tolerance = max(budget.tolerance, LEAST_PIVOT)
         if not inverse.active:  # full for the first time
             self._first_inverse(tolerance, block, events)
-            row = block[: e.size, new.t].copy()
-            inverse.solve(row, new.kappa)
-            new = new._replace(f=e.joint(e.coefs) @ row, v=None if new.v is None else e.trace_coefs @ row)
+            inverse.solve(block[: e.size, new.t].copy(), new.kappa)
+            new = self._see(new, block)
         known = inverse.residual <= tolerance * new.kappa
         slot = e.size
         if not known and e.size >= room:

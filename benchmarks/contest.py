@@ -4,7 +4,7 @@ Every entry tries the same number of settings on rows that are not scored; the b
 process of its own, from nothing, each row predicted before it is learned. One thread. The standings go to
 ``results/contest.json``, the README and ``docs/benchmarks.md``; the picture to ``docs/pareto.png``.
 
-    python benchmarks/contest.py                # everything: about 20 minutes
+    python benchmarks/contest.py                # everything: the first 15,000 rows of each set
     python benchmarks/contest.py --only elec2   # one data set, printed
     python benchmarks/contest.py --quick        # seconds, on made-up data, printed
 """

@@ -62,7 +62,9 @@ BY_NAME = {
     "Additive.products": ((), ((0, 0),)),
     "Additive.differences": ((),),
     "ALMA.C": (0.7, 1.5),
+    "Project.size": (9, 4),  # with one or two points, which of them goes is decided by rounding
     "Project.tolerance": (1e-3, 0.2),
+    "Auto.start": (9, 4),
     "Auto.memory": (30_000.0, 3_000.0),
     "Auto.size": (None, 20),
     "Nystrom.size": (9, 4),

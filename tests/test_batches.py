@@ -62,8 +62,9 @@ def compare(make, X, y, weights, cuts, exact, near=1e-9):
 
 def comparable(scores, *found):
     """Without the mistakes where a score that would be 0 (or that of another class) has the sign of a rounding."""
-    gaps = np.abs(scores) if np.ndim(scores) == 1 else np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)
-    if np.nanmin(gaps, initial=1.0) < 1e-9 * size_of(scores):
+    known = np.where(np.isneginf(scores), -1e18, scores)  # a class not yet seen
+    gaps = np.abs(known) if known.ndim == 1 else np.diff(np.sort(known, axis=1)[:, -2:], axis=1)
+    if np.min(gaps, initial=1.0) < 1e-9 * size_of(scores):
         return [{name: fact for name, fact in facts.items() if name != "mistakes"} for facts in found]
     return found
 

@@ -128,7 +128,7 @@ def unit(data: Dataset) -> Dataset:
 def sets() -> dict[str, Callable[[], Dataset]]:
     """Every set by its name; the wide ones in the precision they come in."""
     return {
-        "ijcnn1": lambda: replace(datasets.ijcnn1(), in_time=True),
+        "ijcnn1": datasets.ijcnn1,
         "a9a": datasets.a9a,
         "elec2": lambda: scaled(datasets.elec2(), always=True),
         "SEA": lambda: scaled(datasets.sea()),

@@ -9,11 +9,12 @@ from parts import compiled_kernel, user_kernel
 import gossamer
 from gossamer import Learner, OnlineScaler, SILKClassifier, SILKDetector, SILKRegressor, merge, pipeline, store
 from gossamer._online import Online, OnlineClassifier, OnlineDetector
-from gossamer.budgets import Smallest
+from gossamer.budgets import Auto, Fourier, Merge, Nystrom, Project, Random, Smallest
 from gossamer.kernels import Custom, Gaussian, Linear
 from gossamer.losses import Multiclass, Squared
 from gossamer.merging import chosen, pooled
 from gossamer.rules import Implicit
+from gossamer.synthetic import rotating_xor
 
 ESTIMATORS = [
     value for name in gossamer.__all__
@@ -239,3 +240,24 @@ def test_what_does_not_fit_is_told(wrong, text):
     with pytest.raises(ValueError, match=text):
         wrong(a, b)
     assert store.dumps(a) == before
+
+
+@pytest.mark.parametrize("budget", [Project(30), Merge(30), Random(30), Auto(start=8), Smallest(30)], ids=repr)
+def test_budgets_of_every_kind_merge(budget):
+    """Models whose budget drops, projects or merges make one that goes on; a space of weights is no sum over points."""
+    X, y = rotating_xor(900, seed=3, turns=0)
+    models = [SILKClassifier(Gaussian(1.0), C=0.3, budget=budget).fit(X[i::3], y[i::3]) for i in range(3)]
+    merged, error, norm = gossamer.merge(models, budget=20)
+    assert len(merged.support_vectors_) <= 20
+    assert error < 0.5 * norm
+    assert merged.discarded_ >= error
+    assert merged.partial_fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("budget", [Nystrom(30), Fourier(30)], ids=repr)
+def test_weights_of_a_space_do_not_merge(budget):
+    """They are not coefficients of points."""
+    X, y = rotating_xor(200, seed=3, turns=0)
+    model = SILKClassifier(Gaussian(1.0), budget=budget).fit(X, y)
+    with pytest.raises(ValueError, match="'models' parameter of merge must be sums over support points"):
+        gossamer.merge([model, model])

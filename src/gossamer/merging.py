@@ -15,6 +15,7 @@ from gossamer import _checks
 from gossamer._checks import Array
 from gossamer._online import Online, OnlineClassifier
 from gossamer.expansion import REFRESH, Floats
+from gossamer.finite import Fourier, Nystrom
 from gossamer.learner import Learner
 from gossamer.pipelines import OnlinePipeline
 from gossamer.scaling import OnlineScaler
@@ -187,9 +188,9 @@ def _learners(
             raise _checks.wrong("merge", "models", f"of equal {name}", values)
     if any(type(part) is not Learner for part in parts):
         raise _checks.wrong("merge", "models", "without a map of the features that is their own (rescale=False)", parts)
-    states = [part.state() for part in parts]
-    if any(state["raw"].shape[1] != len(state["points"]) for state in states):
+    if isinstance(parts[0].budget, (Nystrom, Fourier)):
         raise _checks.wrong("merge", "models", "sums over support points", parts[0].budget)
+    states = [part.state() for part in parts]
     limit = _limit(parts[0], budget)
     steps = sum(int(state["steps"]) for state in states)
 
@@ -241,6 +242,7 @@ def _learners(
         "dropped": together(s["dropped"] * (steps / max(s["steps"], 1)) for s in states),
         "dropped_points": _stacked([s["dropped_points"] for s in states]), "refresh_in": REFRESH,
         "steps": steps, "updates": sum(s["updates"] for s in states), "mistakes": sum(s["mistakes"] for s in states),
+        "discarded": sum(s["discarded"] for s in states) + error,
         "known": outputs if fresh.loss.target == "label" else 0,
     })  # fmt: skip
     return Merged(fresh, error, norm)

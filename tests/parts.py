@@ -67,6 +67,7 @@ BY_NAME = {
     "Auto.start": (9, 4),
     "Auto.memory": (30_000.0, 3_000.0),
     "Auto.size": (None, 20),
+    "Fourier.size": (4, 6),
     "Nystrom.size": (9, 4),
     "Nystrom.tolerance": (0.001, 0.05),  # with a point or two in the dictionary, classes tie and rounding decides
     "Sublinear.rate": (0.9, 0.6),  # terms are dropped from round 12, 27, 68, 141 on

@@ -164,7 +164,7 @@ def test_the_whole_contest(tmp_path, capsys, monkeypatch):
     silk = next(one for one in ran.results if one.entry == "SILK(500)")
     assert silk.score < 0.3
     assert silk.size > 100
-    one_row = {one.entry: one.score for one in ran.results if one.entry.startswith("SILK(100)")}
+    one_row = {one.entry: one.score for one in ran.results if one.entry.startswith("SILK, Project(100)")}
     assert one_row["SILK, Project(100)"] == one_row["SILK, Project(100), a row a call"]
     ran.write(tmp_path / "contest.json")
     again = standings.Contest.read(tmp_path / "contest.json")

@@ -10,10 +10,10 @@ import pytest
 from parts import KINDS, agree, classes, fields, fitted, label, settings, stream
 
 from gossamer import Learner
-from gossamer.budgets import Fourier, Smallest
+from gossamer.budgets import Forgetron, Fourier, Merge, Smallest
 from gossamer.kernels import Gaussian
 from gossamer.losses import EpsilonInsensitive, Hinge, Multiclass, Novelty, Squared
-from gossamer.rules import Gradient, Implicit
+from gossamer.rules import Gradient, Implicit, Perceptron
 
 ROOT = Path(__file__).parents[1]
 PARTS = [part for kind in KINDS for part in classes(kind)]
@@ -73,8 +73,10 @@ def behaviour(kind, part):
     rules = [Gradient(0.4, 0.1), Implicit(C=0.5)] if kind != "rule" else [part]
     budget = part if kind == "budget" else Smallest(6)
     kernel = part if kind == "kernel" else Gaussian(0.5) * (lambda A, B: 1 + A @ B.T)
-    if isinstance(budget, Fourier):
+    if isinstance(budget, (Fourier, Merge)):
         kernel = Gaussian(0.5)
+    if isinstance(budget, Forgetron):
+        rules = [Perceptron()]
     seen = []
     for loss, rule in itertools.product(losses, rules):
         if agree(loss, rule, budget):

@@ -9,6 +9,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from PIL import Image
 
 STYLES = {
     "Project": ("#0072B2", "-", "o", 2.4),
@@ -59,3 +60,5 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
     figure.tight_layout()
     figure.savefig(path, dpi=90)
     plt.close(figure)
+    with Image.open(path) as image:  # 256 colours are enough, and a third of the size
+        image.convert("RGB").quantize(256).save(path, optimize=True)

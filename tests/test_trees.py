@@ -217,3 +217,16 @@ def test_anything(seed, kernel, rule, size, smallest, todo):
         assert learner.norm**2 == pytest.approx(learner.coefs @ gram @ learner.coefs, rel=1e-7, abs=1e-7)
         last = learner.norm
     assert math.isfinite(last)
+
+
+def test_a_tracked_norm_of_many_points_is_stored():
+    """Trees recompute the norm of many points more rarely; such a state is taken back too."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(14_000, 1))
+    y = np.sin(9 * X[:, 0]) + 0.1 * rng.normal(size=14_000)
+    parts = Exponential(0.1), Squared(), Implicit(C=1.0, reg=0.01), Oldest(2000)
+    learner, other = Learner(*parts, track_norm=True), Learner(*parts, track_norm=True)
+    learner.learn(X, y)
+    assert learner.state()["refresh_in"] > 10_000
+    other.restore(learner.state())
+    assert np.array_equal(other.learn(X[:50], y[:50]), learner.learn(X[:50], y[:50]))

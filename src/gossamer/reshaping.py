@@ -18,8 +18,28 @@ if TYPE_CHECKING:
     from gossamer.expansion import Expansion
 
 
+class _Sized(Budget):
+    """A number of points, whose kernel values with each other are kept."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        _checks.whole(self, "size", self.size, 1)
+
+    @property
+    def limit(self) -> int | None:
+        return self.size
+
+    @property
+    def needs_gram(self) -> bool:
+        return True
+
+    def numbers(self) -> tuple[float, ...]:
+        return (float(self.size),)
+
+
 @dataclass(frozen=True)
-class Forgetron(Budget):
+class Forgetron(_Sized):
     """The self-tuned Forgetron (Dekel, Shalev-Shwartz, Singer 2008), with `Perceptron` steps: before the oldest term
     leaves, all coefficients shrink by the largest factor phi <= 1 for which the damage of all removals so far,
 
@@ -38,9 +58,6 @@ class Forgetron(Budget):
     twin: ClassVar[str] = "forgetron"
     size: int
 
-    def __post_init__(self) -> None:
-        _checks.whole(self, "size", self.size, 1)
-
     def check(self, kernel: Kernel, loss: Loss, rule: Rule, backend: str) -> None:
         super().check(kernel, loss, rule, backend)
         if type(rule).__name__ != "Perceptron" or loss.target != "binary":
@@ -53,20 +70,9 @@ class Forgetron(Budget):
         phi = 1.0 if a + b <= left else 2 * left / (b + math.sqrt(max(0.0, b * b + 4 * a * left)))
         return phi, (a * phi + b) * phi
 
-    @property
-    def limit(self) -> int | None:
-        return self.size
-
-    @property
-    def needs_gram(self) -> bool:
-        return True
-
-    def numbers(self) -> tuple[float, ...]:
-        return (float(self.size),)
-
 
 @dataclass(frozen=True)
-class Merge(Budget):
+class Merge(_Sized):
     """Two points become the best single point between them; for Gaussian kernels (Wang, Crammer, Vucetic 2012).
 
     The lightest term m is merged with the term n of equal sign for which the least is lost: z = h m + (1 - h) n with
@@ -87,9 +93,6 @@ class Merge(Budget):
     twin: ClassVar[str] = "merge"
     size: int
 
-    def __post_init__(self) -> None:
-        _checks.whole(self, "size", self.size, 1)
-
     def check(self, kernel: Kernel, loss: Loss, rule: Rule, backend: str) -> None:
         super().check(kernel, loss, rule, backend)
         if type(kernel).__name__ != "Gaussian":
@@ -107,17 +110,6 @@ class Merge(Budget):
             slope = a2 * u * u * (1 - h) - b2 * w * w * h + ab * u * w * (1 - 2 * h)
             low, high = (h, high) if slope > 0 else (low, h)
         return h, u, w, a2 * u * u + b2 * w * w + 2 * ab * u * w
-
-    @property
-    def limit(self) -> int | None:
-        return self.size
-
-    @property
-    def needs_gram(self) -> bool:
-        return True
-
-    def numbers(self) -> tuple[float, ...]:
-        return (float(self.size),)
 
 
 class _Projecting(Budget):

@@ -23,6 +23,7 @@ demo: $(VENV)/.extra-plot ## six learners on a drifting stream: tables, and a pi
 	@$(BIN)/python -m gossamer demo --out out/demo.png $(ARGS)
 
 test: $(VENV)/.extra-test ## ruff, mypy, the tests, the examples in the docstrings
+	@command -v java > /dev/null && $(MAKE) --no-print-directory $(VENV)/.extra-spark || echo "without Spark: its tests are skipped"
 	@echo "ruff"
 	@$(BIN)/python -m ruff check .
 	@echo "mypy (the installed package)"
@@ -67,12 +68,14 @@ figures: $(VENV)/.extra-figures ## every figure of the papers, made again beside
 	  $(BIN)/python $$script $(ARGS) || failed="$$failed $$script"; done; \
 	  test -z "$$failed" || { echo "not made:$$failed"; exit 1; }
 
-test-spark: $(VENV)/.extra-test $(VENV)/.extra-spark $(VENV)/.extra-dask ## the tests of models by key on Spark (needs Java 17), and of sweeps on Dask
-	@$(BIN)/python -m pytest tests/test_spark.py tests/test_sweeps.py $(ARGS)
+test-spark: $(VENV)/.extra-test $(VENV)/.extra-spark ## only the tests of models by key on Spark (needs Java 17)
+	@$(BIN)/python -m pytest tests/test_spark.py $(ARGS)
 
-bench-scale: $(VENV)/.extra-bench $(VENV)/.extra-spark ## many models by key: in one process, and on Spark (needs Java 17)
+bench-scale: $(VENV)/.extra-bench $(VENV)/.extra-spark $(VENV)/.extra-dask ## many models by key: in one process, on Spark (needs Java 17); shards, sweeps
 	@$(BIN)/python benchmarks/scale_bank.py $(ARGS)
 	@$(BIN)/python benchmarks/scale_spark.py $(ARGS)
+	@$(BIN)/python benchmarks/shards.py $(ARGS)
+	@$(BIN)/python benchmarks/sweeps.py $(ARGS)
 
 sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-behaviour sanitizers
 	@command -v cmake > /dev/null || $(PIP) install -qq cmake

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.stats import qmc
 
 import gossamer
-from gossamer.budgets import Budget, Nystrom, Oldest, Project, Smallest
-from gossamer.kernels import Gaussian
+from gossamer.budgets import Budget, Merge, Nystrom, Oldest, Project, Smallest
+from gossamer.kernels import Gaussian, Kernel, Linear
 
 CLASSES = ("binary", "multiclass")
 NUMBERS = ("regression", "quantile")
@@ -35,7 +35,7 @@ class Effort:
     slow_wide: int
 
 
-FULL = Effort(8, 15_000, 1500, 200)
+FULL = Effort(16, 15_000, 1500, 200)
 SHORT = Effort(3, 3000, 300, 60)
 TRIAL = Effort(2, None, 150, 150)
 
@@ -92,10 +92,10 @@ class Entry:
         return None
 
     def settings(self, count: int) -> list[Setting]:
-        """The usual one and points of a Halton sequence in the space, the same number for every entry."""
+        """The usual one and points of a Latin hypercube in the space, the same number for every entry."""
         if not self.space:
             return [self.usual]
-        points = qmc.Halton(len(self.space), rng=np.random.default_rng(0)).random(count - 1)
+        points = qmc.LatinHypercube(len(self.space), rng=np.random.default_rng(0)).random(count - 1)
         return [self.usual, *(_setting(self.space, point) for point in points)]
 
 
@@ -157,50 +157,57 @@ class OneRow(Ours):
         return self._guess(np.array([learn(x, target) for x, target in zip(X, y.tolist(), strict=True)]))
 
 
-def silk(setup: Setup, *, width: float, kind: type[Ours] = Ours, loss: str = "hinge", **options: Any) -> Ours:
+def kernel(setup: Setup, width: float, linear: float) -> Kernel:
+    """A Gaussian, and so much of a linear kernel: what is straight in the data need not be made of bumps."""
+    gaussian = Gaussian(width * setup.scale)
+    return gaussian + linear * setup.scale * Linear() if linear else gaussian
+
+
+def silk(
+    setup: Setup, *, width: float, linear: float = 0.0, kind: type[Ours] = Ours, loss: str = "hinge", **options: Any
+) -> Ours:
     """Implicit updates."""
-    kernel = Gaussian(width * setup.scale)
-    if setup.task in CLASSES:
-        return kind(setup, gossamer.SILKClassifier(kernel, loss=_loss(setup, loss), **options))
     if setup.task == "novelty":
         level = {"margin": 1.0} if options["nu"] is None else {}
-        return kind(setup, gossamer.SILKDetector(kernel, **options, **level))
-    return kind(setup, gossamer.SILKRegressor(kernel, **_numbers(setup), **options))
+        return kind(setup, gossamer.SILKDetector(kernel(setup, width, linear), **options, **level))
+    make = gossamer.SILKClassifier if setup.task in CLASSES else gossamer.SILKRegressor
+    return kind(setup, make(kernel(setup, width, linear), **_task(setup, loss), **options))
 
 
-def norma(setup: Setup, *, width: float, loss: str = "hinge", **options: Any) -> Ours:
+def norma(setup: Setup, *, width: float, linear: float = 0.0, loss: str = "hinge", **options: Any) -> Ours:
     """Gradient steps."""
-    kernel = Gaussian(width * setup.scale)
-    if setup.task in CLASSES:
-        return Ours(setup, gossamer.NORMAClassifier(kernel, loss=_loss(setup, loss), **options))
     if setup.task == "novelty":
-        return Ours(setup, gossamer.NORMADetector(kernel, **options))
-    return Ours(setup, gossamer.NORMARegressor(kernel, **_numbers(setup), **options))
+        return Ours(setup, gossamer.NORMADetector(kernel(setup, width, linear), **options))
+    make = gossamer.NORMAClassifier if setup.task in CLASSES else gossamer.NORMARegressor
+    return Ours(setup, make(kernel(setup, width, linear), **_task(setup, loss), **options))
 
 
-def _loss(setup: Setup, loss: str) -> str:
-    """The losses for two classes, and those for more."""
-    return loss if setup.task == "binary" or loss == "hinge" else "logistic"
+def _task(setup: Setup, loss: str) -> dict[str, Any]:
+    """The loss, for many classes one of two, and an intercept where there can be one, as the opponents have."""
+    if setup.task == "multiclass":
+        return {"loss": loss if loss == "hinge" else "logistic"}
+    if setup.task == "quantile":
+        return {"loss": "pinball", "quantile": setup.level, "fit_intercept": True}
+    return {"loss": loss if setup.task == "binary" else "squared", "fit_intercept": True}
 
 
-def _numbers(setup: Setup) -> dict[str, Any]:
-    pinball = {"loss": "pinball", "quantile": setup.level} if setup.task == "quantile" else {}
-    return {"fit_intercept": True, **pinball}  # as the opponents have
-
-
-#: Widths, in units of one over the median squared distance: the same for every kernel and feature map of the contest.
-WIDTHS = (0.3, 15.0)
+#: Widths, in units of one over the median squared distance, and the share of a linear kernel beside a Gaussian's 1, in
+#: the same: alike for every kernel and feature map of the contest.
+WIDTHS, LINEAR = (0.3, 15.0), [0.0, 0.3, 3.0]
 _SHARED: dict[str, Any] = {"width": WIDTHS, "reg": (1e-6, 0.03), "schedule": ["constant", "inverse_sqrt"]}
 _USUAL: dict[str, Any] = {"width": 1.0, "reg": 1e-4, "schedule": "constant"}
+_USUAL_TASK: dict[str, Any] = {**_USUAL, "loss": "hinge", "linear": 0.0}
+_LOSSES = ["hinge", "squared_hinge", "logistic"]
 
 
 def implicit(name: str, budget: Budget, kind: type[Ours] = Ours) -> list[Entry]:
     """SILK with a budget: for classes and numbers, and as a detector (without nu, its margin is the paper's 1)."""
     make = partial(silk, kind=kind, budget=budget)
-    space = {**_SHARED, "C": (0.05, 30.0), "loss": ["hinge", "squared_hinge"]}
+    linear = [0.0] if isinstance(budget, Merge) else LINEAR  # points of a sum of kernels cannot be merged
+    space = {**_SHARED, "C": (0.03, 30.0), "loss": _LOSSES, "linear": linear}
     novelty = {**_SHARED, "C": (2e-4, 2.0), "nu": [None, 0.05, 0.2]}
     return [
-        Entry(name, "Gossamer", SUPERVISED, make, space, {**_USUAL, "C": 1.0, "loss": "hinge"}, made_of="points"),
+        Entry(name, "Gossamer", SUPERVISED, make, space, {**_USUAL_TASK, "C": 1.0}, made_of="points"),
         Entry(name, "Gossamer", ("novelty",), make, novelty, {**_USUAL, "C": 0.02, "nu": None}, made_of="points"),
     ]
 
@@ -208,10 +215,10 @@ def implicit(name: str, budget: Budget, kind: type[Ours] = Ours) -> list[Entry]:
 def explicit(name: str, budget: Budget) -> list[Entry]:
     """NORMA with a budget: the same."""
     make = partial(norma, budget=budget)
-    space = {**_SHARED, "rate": (0.03, 3.0), "loss": ["hinge", "squared_hinge"]}
+    space = {**_SHARED, "rate": (0.03, 3.0), "loss": _LOSSES, "linear": LINEAR}
     novelty = {**_SHARED, "rate": (6e-4, 0.3), "nu": [0.02, 0.05, 0.2]}
     return [
-        Entry(name, "Gossamer", SUPERVISED, make, space, {**_USUAL, "rate": 0.5, "loss": "hinge"}, made_of="points"),
+        Entry(name, "Gossamer", SUPERVISED, make, space, {**_USUAL_TASK, "rate": 0.5}, made_of="points"),
         Entry(name, "Gossamer", ("novelty",), make, novelty, {**_USUAL, "rate": 0.1, "nu": 0.05}, made_of="points"),
     ]
 
@@ -220,6 +227,8 @@ GOSSAMER = [
     *implicit("SILK, Project(100)", Project(100)),
     *implicit("SILK, Project(500)", Project(500)),
     *implicit("SILK, Project(100), a row a call", Project(100), OneRow)[:1],  # the engine's row has no detector's level
+    *implicit("SILK, Merge(100)", Merge(100)),
+    *implicit("SILK, Merge(500)", Merge(500)),
     *implicit("SILK(100)", Smallest(100)),
     *implicit("SILK(500)", Smallest(500)),
     *implicit("SILK, Nystrom(500)", Nystrom(500)),

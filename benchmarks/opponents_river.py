@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
 import numpy as np
-from entries import CLASSES, NUMBERS, SUPERVISED, WIDTHS, Entry, Model, Setup
+from entries import CLASSES, LINEAR, NUMBERS, SUPERVISED, WIDTHS, Entry, Model, Setup
 from river import anomaly, compose, feature_extraction, forest, linear_model, optim, preprocessing, tree
 
 
@@ -61,10 +62,15 @@ def linear(setup: Setup, *, step: float, reg: float, fall: bool) -> River:
     return River(setup, preprocessing.StandardScaler() | _linear(setup, step, reg, fall))
 
 
-def fourier(setup: Setup, *, size: int, width: float, step: float, reg: float, fall: bool) -> River:
-    """Random Fourier features and the linear model."""
-    sampler = feature_extraction.RBFSampler(gamma=width * setup.scale, n_components=size, seed=0)
-    return River(setup, sampler | _linear(setup, step, reg, fall))
+def fourier(
+    setup: Setup, *, size: int, width: float, step: float, reg: float, fall: bool, linear: float
+) -> River:
+    """Random Fourier features, or they and the row itself, and the linear model."""
+    features: Any = feature_extraction.RBFSampler(gamma=width * setup.scale, n_components=size, seed=0)
+    if linear:
+        factor = math.sqrt(linear * setup.scale)
+        features += compose.FuncTransformer(lambda x: {name: factor * value for name, value in x.items()})
+    return River(setup, features | _linear(setup, step, reg, fall))
 
 
 def hoeffding(setup: Setup, *, grace: float, delta: float, leaf: str) -> River:
@@ -108,7 +114,8 @@ RIVER = [
     Entry("linear", "river", SUPERVISED, linear, _STEPS, _STEP, slow="wide"),
     Entry(
         "RBFSampler(100) + linear", "river", ("binary", *NUMBERS), partial(fourier, size=100),
-        {"width": WIDTHS, **_STEPS}, {"width": 1.0, **_STEP}, slow="always", made_of="components",
+        {"width": WIDTHS, **_STEPS, "linear": LINEAR}, {"width": 1.0, **_STEP, "linear": 0.0}, slow="always",
+        made_of="components",
     ),
     Entry(
         "Hoeffding adaptive tree", "river", (*CLASSES, "regression"), hoeffding, _TREES, _TREE,

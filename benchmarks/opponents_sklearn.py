@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
 import numpy as np
-from entries import CLASSES, NUMBERS, WIDTHS, Entry, Model, Setup
+from entries import CLASSES, LINEAR, NUMBERS, WIDTHS, Entry, Model, Setup
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import SGDClassifier, SGDOneClassSVM, SGDRegressor
@@ -21,9 +22,10 @@ class Features(Model):
 
     def __init__(
         self, setup: Setup, *, sampler: str | None, size: int, batches: bool, step: float, schedule: str, average: bool,
-        reg: float = 0.0, loss: str = "hinge", width: float = 1.0, nu: float = 0.05,
+        reg: float = 0.0, loss: str = "hinge", width: float = 1.0, linear: float = 0.0, nu: float = 0.05,
     ) -> None:  # fmt: skip
         self.setup, self.sampler, self.seen = setup, None, 0
+        self.beside = math.sqrt(linear * setup.scale)  # the factor of the row itself, beside its features
         self.most = setup.batch if batches else 1
         gamma = width * setup.scale
         if sampler == "RBFSampler":
@@ -52,6 +54,8 @@ class Features(Model):
     def _batch(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         task, model = self.setup.task, self.model
         Z = X if self.sampler is None else self.sampler.transform(X)
+        if self.beside:
+            Z = np.hstack([Z, self.beside * X])
         if not self.seen:  # nothing to predict with
             guess = np.full(len(y), self.setup.classes[0] if task in CLASSES else 0.0)
         else:
@@ -81,7 +85,7 @@ def features(sampler: str | None, size: int, batches: bool) -> list[Entry]:
     make = partial(Features, sampler=sampler, size=size, batches=batches)
     shared, first = {**_STEPS, "reg": (1e-7, 1e-3)}, {"average": False, "reg": 1e-4}  # first, scikit-learn's defaults
     if sampler is not None:
-        shared, first = {"width": WIDTHS, **shared}, {"width": 1.0, **first}
+        shared, first = {"width": WIDTHS, **shared, "linear": LINEAR}, {"width": 1.0, **first, "linear": 0.0}
     more = {"schedule": ["optimal", "constant", "invscaling"], "loss": ["hinge", "log_loss"]}
     usual = {**first, "step": 0.01, "schedule": "optimal", "loss": "hinge"}
     slow = "never" if batches else "always"

@@ -14,7 +14,7 @@ from typing import Any
 
 import datasets
 import numpy as np
-from harness import RESULTS, machine, progress
+from harness import machine, progress, publish
 from sklearn.base import clone
 
 from gossamer import OnlineScaler, SILKClassifier, SILKRegressor, merge, pipeline
@@ -91,10 +91,7 @@ def main() -> None:
     text = "\n".join([*lines, "", note])
     print(text)
     if not quick:
-        (RESULTS / "shards.md").write_text(text + "\n")
-        begin, end = "<!-- shards:begin -->", "<!-- shards:end -->"
-        head, rest = PAGE.read_text().split(begin, 1)
-        PAGE.write_text(f"{head}{begin}\n{text}\n{end}{rest.split(end, 1)[1]}")
+        publish("shards", text, PAGE)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 from distributed import Client, LocalCluster
-from harness import RESULTS, centres_stream, machine, progress
+from harness import centres_stream, machine, progress, publish
 from sklearn.model_selection import GridSearchCV
 
 from gossamer import OnlineScaler, SILKClassifier, pipeline
@@ -60,10 +60,7 @@ def main() -> None:
     text = "\n".join([*lines, "", f"`GridSearchCV` of {settings}; the workers had started. {machine()}."])
     print(text)
     if not quick:
-        (RESULTS / "sweeps.md").write_text(text + "\n")
-        begin, end = "<!-- sweeps:begin -->", "<!-- sweeps:end -->"
-        head, rest = PAGE.read_text().split(begin, 1)
-        PAGE.write_text(f"{head}{begin}\n{text}\n{end}{rest.split(end, 1)[1]}")
+        publish("sweeps", text, PAGE)
 
 
 if __name__ == "__main__":

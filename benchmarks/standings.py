@@ -141,29 +141,34 @@ def _cell(subject: Subject, one: Result, present: list[Result]) -> str:
 
 
 def losses(contest: Contest) -> list[str]:
-    """A sentence wherever the best entry of another library has a better score than Gossamer's best, or is faster."""
-    return [
-        sentence
-        for subject in contest.subjects
-        for ours in contest.best(subject, "Gossamer")[:1]
-        for library in LIBRARIES[1:]
-        for theirs in contest.best(subject, library)
-        for sentence in _loses(subject, ours, theirs)
-    ]
+    """Where the best entry of another library has a better score than Gossamer's best, a line for each piece of work;
+    and, in one line, where one is only faster."""
+    lines, faster = [], []
+    for subject in contest.subjects:
+        ours = contest.best(subject, "Gossamer")[0]
+        others = [one for library in LIBRARIES[1:] for one in contest.best(subject, library)]
+        ahead = [one for one in others if beats(subject, one, ours)]
+        if ahead:
+            lines.append(f"{subject.name}: {'; '.join(_ahead(ours, one) for one in ahead)}.")
+        quick = [one for one in others if one not in ahead and _pace(ours, one) > 1 and one.library != "baseline"]
+        if quick:
+            some = ", ".join(f"{one.title} ({_pace(ours, one):.1f} times)" for one in quick)
+            faster.append(f"{subject.name}: {some}")
+    return lines + ([f"Faster, with a worse score: {'; '.join(faster)}."] if faster else [])
 
 
-def _loses(subject: Subject, ours: Result, theirs: Result) -> list[str]:
+def _pace(ours: Result, theirs: Result) -> float:
+    return theirs.rows_per_second / ours.rows_per_second
+
+
+def _ahead(ours: Result, theirs: Result) -> str:
     mark = min(ours.rows, theirs.rows)
-    scores = f"{number(theirs.scores[mark])} to {number(ours.scores[mark])}"
     where = f" on the first {mark:,} rows" if mark < max(ours.rows, theirs.rows) else ""
-    ratio = theirs.rows_per_second / ours.rows_per_second
-    if beats(subject, theirs, ours):
-        pace = f"{ratio:.1f} times as fast" if ratio >= 1 else f"{1 / ratio:,.1f} times as slow"
-        after = "" if theirs.library == "baseline" else f", and {pace}" if ratio >= 1 else f", {pace}"
-        return [f"{subject.name}: {theirs.title} has the better {subject.metric}, {scores}{where}{after}."]
-    if ratio > 1 and theirs.library != "baseline":
-        return [f"{subject.name}: {theirs.title} is {ratio:.1f} times as fast (its {subject.metric}: {scores}{where})."]
-    return []
+    scores = f"{theirs.title} has {number(theirs.scores[mark])} to {number(ours.scores[mark])}{where}"
+    if theirs.library == "baseline":
+        return scores
+    pace = _pace(ours, theirs)
+    return f"{scores}, {pace:.1f} times as fast" if pace >= 1 else f"{scores}, {1 / pace:,.1f} times as slow"
 
 
 # ---------------------------------------------------------------------------------------------------- the long table

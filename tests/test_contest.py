@@ -126,13 +126,13 @@ def test_losing_is_said():
     ours = line("w", "Gossamer", {10: 0.30, 100: 0.20}, 1000.0)
     assert standings.losses(made(ours, line("w", "river", {100: 0.25}, 10.0))) == []
     better = standings.losses(made(ours, line("w", "river", {100: 0.1}, 100.0, "tree")))
-    assert better == ["w: river's tree has the better error, 0.1000 to 0.2000, 10.0 times as slow."]
+    assert better == ["w: river's tree has 0.1000 to 0.2000, 10.0 times as slow."]
     limited = standings.losses(made(ours, line("w", "river", {10: 0.25}, 100.0)))
-    assert limited == ["w: river's x has the better error, 0.2500 to 0.3000 on the first 10 rows, 10.0 times as slow."]
+    assert limited == ["w: river's x has 0.2500 to 0.3000 on the first 10 rows, 10.0 times as slow."]
     faster = standings.losses(made(ours, line("w", "scikit-learn", {100: 0.21}, 2000.0)))
-    assert faster == ["w: scikit-learn's x is 2.0 times as fast (its error: 0.2100 to 0.2000)."]
+    assert faster == ["Faster, with a worse score: w: scikit-learn's x (2.0 times)."]
     both = standings.losses(made(ours, line("w", "batch", {100: 0.1}, 2000.0)))
-    assert both == ["w: x has the better error, 0.1000 to 0.2000, and 2.0 times as fast."]
+    assert both == ["w: x has 0.1000 to 0.2000, 2.0 times as fast."]
     area = made(line("w", "Gossamer", {100: 0.8}, 1e3), line("w", "river", {100: 0.7}, 1.0), higher=True)
     assert standings.losses(area) == []
     assert "- nowhere in this run" in standings.front(area)

@@ -18,7 +18,8 @@ from harness import machine, progress, publish
 from sklearn.base import clone
 
 from gossamer import OnlineScaler, SILKClassifier, SILKRegressor, merge, pipeline
-from gossamer.kernels import Gaussian
+from gossamer.budgets import Project
+from gossamer.kernels import Gaussian, Linear
 
 PAGE = Path(__file__).parent.parent / "docs" / "capacity.md"
 COUNTS = (1, 2, 4, 8)
@@ -26,15 +27,20 @@ COUNTS = (1, 2, 4, 8)
 
 def cases(quick: bool) -> list[tuple[str, datasets.Dataset, int, Any]]:
     """What, rows, how many of them are learned, and the model."""
-    elec = pipeline(OnlineScaler(), SILKClassifier(Gaussian(0.5), C=1.0, reg=1e-4, budget=256))
-    machines = SILKClassifier(Gaussian(2.0), reg=1e-6, budget=512)
-    rings = pipeline(OnlineScaler(), SILKRegressor(Gaussian(0.1), C=0.3, budget=128))
+
+    def scaled(model: Any) -> Any:
+        return pipeline(OnlineScaler(), model)
+
+    elec = scaled(SILKClassifier(Gaussian(0.5) + 0.1 * Linear(), budget=Project(256)))
+    machines = scaled(SILKClassifier(Gaussian(0.3), reg=1e-6, budget=Project(512)))
+    rings = scaled(SILKRegressor(Gaussian(0.1) + 0.1 * Linear(), fit_intercept=True, budget=Project(128)))
+    digits = SILKClassifier(Gaussian(0.02), reg=1e-5, budget=Project(256))
     found = [
         ("ijcnn1, shuffled", datasets.ijcnn1().shuffled(0), 40_000, machines),
         ("elec2, shuffled", datasets.elec2().shuffled(0), 36_000, elec),
         ("elec2, in time, the last fifth predicted", datasets.elec2(), 36_000, elec),
         ("abalone, mean absolute error", datasets.abalone().shuffled(0), 3_000, rings),
-        ("MNIST, ten classes", datasets.mnist(), 50_000, SILKClassifier(Gaussian(0.02), reg=1e-5, budget=256)),
+        ("MNIST, ten classes", datasets.mnist(), 50_000, digits),
     ]
     return [(name, data.first(4000), 3000, model) for name, data, _, model in found[:2]] if quick else found
 

@@ -61,22 +61,24 @@ def processes(count: int, fresh: bool) -> ProcessPoolExecutor:
 
 
 def tuned(workers: ProcessPoolExecutor, work: Work, takes_part: list[Entry], effort: Effort) -> list[Setting]:
-    """The best setting of each entry on the streams that are not scored."""
+    """The best setting of each entry on the streams that are not scored: wide at first, then around the best so far."""
     bare = replace(work, scored=[])
-    settings = [entry.settings(effort.settings) for entry in takes_part]
-    jobs = [
-        [workers.submit(tried, entry, setting, bare, entry.limit(effort, work.wide)) for setting in tries]
-        if len(tries) > 1
-        else []
-        for entry, tries in zip(takes_part, settings, strict=True)
-    ]
-    best = []
-    for entry, tries, losses in zip(takes_part, settings, jobs, strict=True):
-        found = [job.result() for job in losses] or [0.0]
-        if not np.isfinite(min(found)):
+    best: list[tuple[float, Setting | None]] = [(np.inf, None)] * len(takes_part)
+    for turn, count in enumerate(effort.settings):
+        tries = [
+            entry.settings(count, setting, 0.5**turn) for entry, (_, setting) in zip(takes_part, best, strict=True)
+        ]
+        jobs = [
+            [workers.submit(tried, entry, setting, bare, entry.limit(effort, work.wide)) for setting in some]
+            for entry, some in zip(takes_part, tries, strict=True)
+        ]
+        for index, (some, losses) in enumerate(zip(tries, jobs, strict=True)):
+            found = [(job.result(), setting) for setting, job in zip(some, losses, strict=True)]
+            best[index] = min([best[index], *found], key=lambda one: one[0])  # the first, if all are infinite: None
+    for entry, (_, setting) in zip(takes_part, best, strict=True):
+        if setting is None:
             raise RuntimeError(f"{entry.library}, {entry.name}: every setting fell apart on {work.name}")
-        best.append(tries[int(np.argmin(found))])
-    return best
+    return [setting for _, setting in best if setting is not None]
 
 
 def result(work: Work, entry: Entry, setting: Setting, played: Played, marks: set[int]) -> Result:
@@ -110,7 +112,7 @@ def compete(names: list[str], works: dict[str, Callable[[], Work]], effort: Effo
             subjects.append(Subject(name, work.metric, work.higher, work.about))
             end = time.monotonic()
             progress(f"{name}: settings took {middle - start:.0f} s, the scored rows {end - middle:.0f} s")
-    return Contest(subjects, results, machine(), missing(), effort.settings)
+    return Contest(subjects, results, machine(), missing(), sum(effort.settings))
 
 
 def main() -> None:

@@ -26,18 +26,19 @@ Setting = dict[str, Any]
 
 @dataclass(frozen=True)
 class Effort:
-    """How many settings every entry may try, how many rows of a stream are scored (None: all), and how many for entries
-    that take a millisecond or more for one, also if a row is wide."""
+    """How many settings every entry may try (in all of its space, in half of it around the best, in a quarter), how
+    many rows of a stream are scored (None: all), and how many for entries that take a millisecond or more for one, also
+    if a row is wide."""
 
-    settings: int
+    settings: tuple[int, ...]
     rows: int | None
     slow: int
     slow_wide: int
 
 
-FULL = Effort(16, 15_000, 1500, 200)
-SHORT = Effort(3, 3000, 300, 60)
-TRIAL = Effort(2, None, 150, 150)
+FULL = Effort((12, 6, 6), 15_000, 1500, 200)
+SHORT = Effort((3, 1), 3000, 300, 60)
+TRIAL = Effort((2, 1), None, 150, 150)
 
 
 @dataclass(frozen=True)
@@ -91,23 +92,35 @@ class Entry:
             return effort.slow_wide if wide else effort.slow
         return None
 
-    def settings(self, count: int) -> list[Setting]:
-        """The usual one and points of a Latin hypercube in the space, the same number for every entry."""
+    def settings(self, count: int, best: Setting | None = None, side: float = 1.0) -> list[Setting]:
+        """So many, the same in every run: the usual one and points of a Latin hypercube in all the space; or points in
+        a part of it, so long on each side, with the best so far in its middle."""
+        first = [self.usual] if best is None else []
         if not self.space:
-            return [self.usual]
-        points = qmc.LatinHypercube(len(self.space), rng=np.random.default_rng(0)).random(count - 1)
-        return [self.usual, *(_setting(self.space, point) for point in points)]
+            return first
+        cube = qmc.LatinHypercube(len(self.space), rng=np.random.default_rng(round(1 / side)))
+        middle = np.array([_place(self.space[name], value) for name, value in (best or {}).items()] or 0.5)
+        corner = np.clip(middle - side / 2, 0, 1 - side)
+        return first + [_setting(self.space, corner + side * point) for point in cube.random(count - len(first))]
 
 
 def _setting(space: Mapping[str, Any], point: np.ndarray) -> Setting:
     setting: Setting = {}
     for (name, choice), place in zip(space.items(), point, strict=True):
         if isinstance(choice, list):
-            setting[name] = choice[int(place * len(choice))]
+            setting[name] = choice[min(int(place * len(choice)), len(choice) - 1)]
         else:
             low, high = choice
             setting[name] = float(f"{low * (high / low) ** place:.2g}")
     return setting
+
+
+def _place(choice: Any, value: Any) -> float:
+    """Where a value stands in the unit interval; what is outside, at its end."""
+    if isinstance(choice, list):
+        return (choice.index(value) + 0.5) / len(choice)
+    low, high = choice
+    return float(np.clip(np.log(max(value, low) / low) / np.log(high / low), 0, 1))
 
 
 # ----------------------------------------------------------------------------------------------------------- Gossamer

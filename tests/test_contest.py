@@ -58,9 +58,19 @@ def test_gossamer_does_everything():
 
 @pytest.mark.parametrize("entry", EVERYBODY, ids=lambda entry: f"{entry.library}: {entry.name}")
 def test_everybody_tries_as_many_settings(entry):
-    """The usual one and different points of the space, the same in every run; a baseline has none."""
+    """The usual one and different points of the space, the same in every run, then others around the best; a baseline
+    has none."""
     tries = entry.settings(16)
     assert tries == entry.settings(16)
+    near = entry.settings(8, tries[-1], 0.25)
+    assert len(near) == (8 if entry.space else 0)
+    for name, choice in entry.space.items():
+        values = [setting[name] for setting in near]
+        if isinstance(choice, list):
+            assert tries[-1][name] in values
+        else:
+            assert max(values) / min(values) < 1.1 * (choice[1] / choice[0]) ** 0.25
+            assert 0.9 * min(values) < tries[-1][name] < 1.1 * max(values)
     if not entry.space:
         assert tries == [{}]
         assert entry.library == "baseline"

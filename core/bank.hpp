@@ -42,7 +42,7 @@ public:
 
     // The rows of model k; its bytes afterwards, empty if there was nothing to learn.
     const std::string& learn(const char* state, std::size_t size, std::int64_t k, const Call<T>& call) {
-        model_.begin(state, size, call.labels);
+        model_.begin(state, size, call.labels, Purpose::teach);
         if (state == nullptr && call.gammas != nullptr) model_.use(call.gammas[k]);
         bool learned = false;
         const std::int64_t end = call.starts[k + 1];
@@ -61,7 +61,7 @@ public:
     }
 
     void score(const char* state, std::size_t size, std::int64_t k, const Call<T>& call) {
-        model_.begin(state, size, call.labels);
+        model_.begin(state, size, call.labels, Purpose::ask);
         Learner<T>& learner = model_.active();
         const int outputs = model_.is_many ? learner.outputs() : 1;
         const std::int64_t end = call.starts[k + 1];
@@ -83,7 +83,7 @@ public:
     }
 
     // whether bytes from outside are those of a model
-    void check(const char* state, std::size_t size) { model_.read(state, size); }
+    void check(const char* state, std::size_t size) { model_.read(state, size, Purpose::ask); }
 
 private:
     static constexpr std::int64_t at_once = 2048;  // rows of a model that are taken together

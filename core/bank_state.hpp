@@ -65,6 +65,10 @@ public:
     std::string bytes;
 };
 
+// What the model of some bytes is for: its kernel values and their inverse are made only where it is to learn. A model to
+// widen has a score for each of its two classes from then on.
+enum class Purpose { teach, ask, widen };
+
 // A model that stands to be taught or asked: a learner, what it calls the labels, and the scaler before it.
 template <class T> struct Model {
     const Make& make;
@@ -79,6 +83,7 @@ template <class T> struct Model {
 
     explicit Model(const Make& make)
         : make(make), two(kernel(1.0), make.two, make.features), mean(make.features), squares(make.features) {
+        std::visit([&](const auto& b) { reshapes_ = reshapes<std::decay_t<decltype(b)>>; }, make.two.budget);
         if (make.many) many = std::make_unique<Learner<T>>(kernel(1.0), *make.many, make.features);
         for (int c = 0; c < make.given; ++c) order.push_back(static_cast<std::uint32_t>(c));
         is_many = make.given >= 0 && make.many;
@@ -98,9 +103,9 @@ template <class T> struct Model {
         in_use_ = gamma;
     }
 
-    // The model of these bytes, or one that has learned nothing; the bank knows so many labels.
-    void begin(const char* data, std::size_t size, std::size_t labels) {
-        data == nullptr ? read(fresh_.data(), fresh_.size()) : read(data, size);
+    // The model of these bytes, or one that has learned nothing, to be taught or only asked; the bank knows so many labels.
+    void begin(const char* data, std::size_t size, std::size_t labels, Purpose purpose) {
+        data == nullptr ? read(fresh_.data(), fresh_.size(), purpose) : read(data, size, purpose);
         for (std::uint32_t label : order)
             if (label >= labels) Reader::fail("a model of this bank");
     }
@@ -110,7 +115,7 @@ template <class T> struct Model {
         Writer w;
         write(w);
         const std::vector<std::uint32_t> labels = order;
-        read(w.bytes.data(), w.bytes.size(), true);
+        read(w.bytes.data(), w.bytes.size(), Purpose::widen);
         order = labels;
     }
 
@@ -122,12 +127,14 @@ template <class T> struct Model {
         const auto m = static_cast<std::size_t>(e.size());
         const bool same = m > 0 && std::all_of(e.kappas.begin(), e.kappas.end(), [&](double k) { return k == e.kappas[0]; });
         const bool wide = loop.steps > std::numeric_limits<std::uint32_t>::max();
+        const Values inverse = e.inverse.active ? e.inverse.triangle() : Values{};
         w.bytes.clear();
-        w.bytes.reserve(256 + 4 * order.size() + 16 * mean.size() +
+        w.bytes.reserve(256 + 4 * order.size() + 16 * mean.size() + 8 * inverse.size() +
                         m * (16 * (e.raw.size() + e.trace.size()) + 16 + sizeof(T) * make.features));
         w.number(version);
         w.number(static_cast<std::uint8_t>(sizeof(T)));
-        w.number(static_cast<std::uint8_t>((is_many ? many_scores : 0) | (wide ? wide_births : 0) | (same ? one_kappa : 0)));
+        w.number(static_cast<std::uint8_t>((is_many ? many_scores : 0) | (wide ? wide_births : 0) | (same ? one_kappa : 0) |
+                                           (inverse.empty() ? 0 : with_inverse)));
         w.number(std::uint8_t{0});
         for (std::size_t size : {static_cast<std::size_t>(make.features), m, e.raw.size(), order.size()})
             w.number(static_cast<std::uint32_t>(size));
@@ -136,6 +143,10 @@ template <class T> struct Model {
         for (std::int64_t number : {e.refresh_in, loop.steps, loop.updates, loop.mistakes}) w.number(number);
         if (!e.trace.empty())
             for (double number : {e.trace_scale, e.mix, e.inner, e.rate}) w.number(number);
+        if (reshapes_) {
+            w.number(e.spent);
+            w.number(e.inverse.age);
+        }
         if (make.own_width) w.number(gamma);
         if (make.scaled) {
             w.number(weight);
@@ -149,10 +160,12 @@ template <class T> struct Model {
         for (std::int64_t birth : e.births) wide ? w.number(birth) : w.number(static_cast<std::uint32_t>(birth));
         const std::vector<T> points = learner.points().rows();
         w.array(points.data(), points.size());
+        w.array(inverse.data(), inverse.size());
     }
 
-    // The model of these bytes, which are checked. `halve`: with a score for each of its two classes from now on.
-    void read(const char* data, std::size_t size, bool halve = false) {
+    // The model of these bytes, which are checked.
+    void read(const char* data, std::size_t size, Purpose purpose) {
+        const bool halve = purpose == Purpose::widen;
         Reader r(data, size);
         const bool known = r.number<std::uint8_t>() == version && r.number<std::uint8_t>() == sizeof(T);
         const auto flags = r.number<std::uint8_t>();
@@ -186,6 +199,11 @@ template <class T> struct Model {
             e.mix = r.number<double>();
             e.inner = r.number<double>() * (halve ? 0.5 : 1.0);
             e.rate = r.number<double>();
+        }
+        if (reshapes_) {
+            e.spent = r.number<double>();
+            e.inverse.age = r.number<std::int64_t>();
+            if (!countable(e.inverse.age)) Reader::fail("a model of this bank");
         }
         if (make.own_width) {
             const double width = r.number<double>();
@@ -227,19 +245,27 @@ template <class T> struct Model {
         }
         points_.resize(static_cast<std::size_t>(m) * d);
         r.array(points_.data(), points_.size());
+        const std::int64_t age = e.inverse.age;
+        e.inverse.clear();
+        if ((flags & with_inverse) != 0) read_inverse(r, m);
         if (r.left() != 0 || !tiles<T>().finite(points_.data(), points_.size())) Reader::fail("a model of this bank");
+        if (purpose == Purpose::ask) return learner.restore_points(points_, {}, false);
+        e.inverse.age = age;
+        if ((flags & with_inverse) != 0) e.inverse.set_triangle(inverse_, static_cast<int>(m));
         e.restored();
         learner.restore_points(points_, {});
     }
 
 private:
     static constexpr std::uint8_t version = 1;
-    enum Flag : std::uint8_t { many_scores = 1, wide_births = 2, one_kappa = 4 };
+    enum Flag : std::uint8_t { many_scores = 1, wide_births = 2, one_kappa = 4, with_inverse = 8 };
     static constexpr int most_tracked = 4096;
 
-    double in_use_ = 1;  // the gamma of the kernels as they stand
-    std::string fresh_;  // a model that has learned nothing
+    bool reshapes_ = false;  // whether the budget has numbers of its own
+    double in_use_ = 1;      // the gamma of the kernels as they stand
+    std::string fresh_;      // a model that has learned nothing
     std::vector<T> points_;
+    Values inverse_;
 
     Kernel kernel(double width) const {
         if (!make.own_width) return Kernel(make.kernel, make.features);
@@ -247,6 +273,18 @@ private:
     }
 
     static bool countable(std::int64_t count) { return count >= 0 && count <= std::int64_t(1) << 62; }
+
+    // a Q as a budget that projects keeps it: finite, its diagonal positive
+    void read_inverse(Reader& r, std::size_t m) {
+        const std::size_t count = m * (m + 1) / 2;
+        if (m == 0 || count > r.left() / sizeof(double) || !std::holds_alternative<Project>(make.two.budget))
+            Reader::fail("a model of this bank");
+        inverse_.resize(count);
+        r.array(inverse_.data(), count);
+        bool sound = tiles<double>().finite(inverse_.data(), count);
+        for (std::size_t i = 0; i < m; ++i) sound = sound && inverse_[i * (i + 3) / 2] > 0;
+        if (!sound) Reader::fail("a model of this bank");
+    }
 
     static void read_rows(Reader& r, Rows2& rows, std::size_t m, std::size_t outputs, bool halve) {
         rows.resize(halve ? 2 : outputs);

@@ -268,7 +268,9 @@ struct Expansion {
                 values[other] = 0;
             }
         for (Values& values : summed) values[slot] = 0;
-        births[slot] = std::max(births[slot], births[other]);
+        const int younger = births[slot] >= births[other] ? slot : other;
+        births[slot] = births[younger];
+        ids[slot] = ids[younger];
         for (int i = 0; i < size(); ++i) gram[slot * stride + i] = gram[i * stride + slot] = kernel[i];
         gram[slot * stride + slot] = kappas[slot];
         measure(slot);
@@ -349,13 +351,16 @@ struct Expansion {
     }
 
     void set_gram(const Values& values) {
-        stride = 0;
-        gram.clear();
+        make_gram([&](double* to, std::ptrdiff_t apart) {
+            for (int i = 0; i < size(); ++i) std::copy_n(values.begin() + i * size(), size(), to + i * apart);
+        });
+    }
+
+    // fill(to, apart): k(points, points), its rows so far apart
+    template <class Fill> void make_gram(Fill&& fill) {
         reserve_gram(size());
-        for (int i = 0; i < size(); ++i) {
-            std::copy_n(values.begin() + i * size(), size(), gram.begin() + i * stride);
-            gram[i * stride + i] = kappas[i];  // as it was placed: the diagonal may round in another way
-        }
+        fill(gram.data(), stride);
+        for (int i = 0; i < size(); ++i) gram[i * stride + i] = kappas[i];  // as placed: it may round in another way
     }
 
     // what follows from the saved numbers

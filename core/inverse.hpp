@@ -94,8 +94,10 @@ public:
         if (size_ == 0) clear();
     }
 
-    // whether Q must be made anew: its error in one row, looked at now and then; kernel(i, j): of the points
+    // whether Q must be made anew: a diagonal that cannot be, or its error in one row, looked at now and then; kernel(i, j):
+    // of the points
     template <class Kernel> bool worn(int slot, Kernel&& kernel) {
+        if (!std::all_of(diagonal_.begin(), diagonal_.end(), [](double q) { return q > 0 && q < INFINITY; })) return true;
         if (age < check_every) return false;
         age = 0;
         double error = 0;
@@ -157,6 +159,7 @@ public:
     // the lower triangle, row by row: Q is symmetric to the bit
     std::vector<double> triangle() const {
         std::vector<double> values;
+        values.reserve(static_cast<std::size_t>(size_) * (size_ + 1) / 2);
         for (int i = 0; i < size_; ++i) values.insert(values.end(), &q_[i * stride_], &q_[i * stride_] + i + 1);
         return values;
     }
@@ -165,9 +168,11 @@ public:
         size_ = 0;
         reserve(size);
         size_ = size;
-        std::size_t from = 0;
-        for (int i = 0; i < size; ++i)
-            for (int j = 0; j <= i; ++j) q_[i * stride_ + j] = q_[j * stride_ + i] = values[from++];
+        const double* from = values.data();
+        for (int i = 0; i < size; from += ++i) std::copy_n(from, i + 1, q_.begin() + i * stride_);
+        for (int first = 0; first < size; first += 8)  // a few rows of the upper half at a time: a column would leave the cache
+            for (int i = first; i < size; ++i)
+                for (int j = first; j < std::min(i, first + 8); ++j) q_[j * stride_ + i] = q_[i * stride_ + j];
         see_diagonal();
         active = size > 0;
     }

@@ -85,23 +85,17 @@ public:
     std::vector<double> gram() const {
         const int m = points_.size();
         std::vector<double> values(static_cast<std::size_t>(m) * m);
-        std::vector<T> x(d_), g(points_.padded());
-        Rows<T> rows;
-        for (int i = 0; i < m; ++i) {
-            points_.get(i, x.data());
-            rows.single(x.data(), d_);
-            rows.against_single(kernel_, points_, x.data(), d_, g.data());
-            std::copy_n(g.begin(), m, values.begin() + static_cast<std::size_t>(i) * m);
-        }
+        fill_gram(values.data(), m);
         return values;
     }
 
-    // The points of a saved state, whose numbers are in loop() already.
-    void restore_points(const std::vector<T>& points, std::vector<T> dropped) {
+    // The points of a saved state, whose numbers are in loop() already. `learns`: not only scores from now on.
+    void restore_points(const std::vector<T>& points, std::vector<T> dropped, bool learns = true) {
         points_.clear();
         append(points_, points);
         dropped_ = std::move(dropped);
-        if (loop_.expansion.with_gram) loop_.expansion.set_gram(gram());
+        if (learns && loop_.expansion.with_gram)
+            loop_.expansion.make_gram([&](double* to, std::ptrdiff_t apart) { fill_gram(to, apart); });
     }
 
 private:
@@ -226,6 +220,21 @@ private:
 
     int panels_in_cache() const {
         return static_cast<int>((std::size_t(192) << 10) / (sizeof(T) * d_ * tiles<T>().lanes));
+    }
+
+    // the kernel values of the points as newcomers: to[i * apart + j] of point i and point j
+    void fill_gram(double* to, std::ptrdiff_t apart) const {
+        static thread_local Rows<T> rows;
+        static thread_local std::vector<T> x, g;
+        const int m = points_.size();
+        at_least(x, d_);
+        at_least(g, points_.padded());
+        for (int i = 0; i < m; ++i) {
+            points_.get(i, x.data());
+            rows.single(x.data(), d_);
+            rows.against_single(kernel_, points_, x.data(), d_, g.data());
+            std::copy_n(g.begin(), m, to + i * apart);
+        }
     }
 
     void append(Points<T>& points, const std::vector<T>& x) const {

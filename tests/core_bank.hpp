@@ -4,10 +4,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "bank.hpp"
@@ -19,7 +22,7 @@ template <class T> struct BankTest {
     std::string name;
     Bank<T> bank;
     int labels;
-    bool widths;
+    bool widths, projects;
     std::mt19937 random{7};
     int failures = 0;
     std::vector<T> x = std::vector<T>(rows * features);
@@ -29,7 +32,8 @@ template <class T> struct BankTest {
     std::vector<std::uint8_t> refused = std::vector<std::uint8_t>(rows);
 
     BankTest(std::string name, Make make, int labels)
-        : name(std::move(name)), bank(make), labels(labels), widths(make.own_width) {
+        : name(std::move(name)), bank(make), labels(labels), widths(make.own_width),
+          projects(std::holds_alternative<Project>(make.two.budget)) {
         std::normal_distribution<double> normal;
         for (T& value : x) value = static_cast<T>(normal(random));
         for (int t = 0; t < rows; ++t) y[t] = labels > 0 ? random() % (t < 100 ? 2 : labels) : std::sin(x[t * features]);
@@ -106,16 +110,14 @@ template <class T> struct BankTest {
                 }
             });
         };
-        for (std::size_t size = 0; size < good.size(); size += 5) {
-            bool refused_ = false;
-            bank.each(1, 1, [&](Desk<T>& desk, std::int64_t) {
-                try {
-                    desk.check(good.data(), size);
-                } catch (const std::invalid_argument&) {
-                    refused_ = true;
-                }
-            });
-            if (!refused_) fail("a part of a state passes");
+        for (std::size_t size = 0; size < good.size(); size += 5)
+            if (!refuses(good.data(), size)) fail("a part of a state passes");
+        if (projects) {  // the last number of a state is one of the diagonal of Q
+            for (const double wrong : {static_cast<double>(NAN), static_cast<double>(INFINITY), -1.0, 0.0}) {
+                std::string bad = good;
+                std::memcpy(&bad[bad.size() - sizeof wrong], &wrong, sizeof wrong);
+                if (!refuses(bad.data(), bad.size())) fail("a Q that cannot be passes");
+            }
         }
         for (std::size_t place = 0; place < good.size(); ++place)
             for (int bit : {0, 7}) {
@@ -123,6 +125,18 @@ template <class T> struct BankTest {
                 bad[place] = static_cast<char>(bad[place] ^ (1 << bit));
                 attempt(bad);
             }
+    }
+
+    bool refuses(const char* data, std::size_t size) {
+        bool refused_ = false;
+        bank.each(1, 1, [&](Desk<T>& desk, std::int64_t) {
+            try {
+                desk.check(data, size);
+            } catch (const std::invalid_argument&) {
+                refused_ = true;
+            }
+        });
+        return refused_;
     }
 
     void fail(const char* what) {
@@ -133,21 +147,25 @@ template <class T> struct BankTest {
 
 template <class T> int test_bank_of() {
     int failures = 0;
-    const auto loop = [](const char* loss, const Numbers& numbers, bool gram) {
-        return Loop(make_loss(loss, numbers), make_rule("gradient", {0.3, 0, 0, 0.1}), make_budget("smallest", {6, 1}),
-                    Average::none, gram, 1e-6);
-    };
-    for (bool classes : {false, true})
-        for (bool more : {false, true}) {  // a scaler, a width for each model and a tracked norm
-            Make make{{{"gaussian", {0.5}}}, loop(classes ? "hinge" : "squared", {1.0, NAN}, more), std::nullopt};
-            if (classes) make.many.emplace(loop("structured", {1.0, 0, 0, 0, 0}, more));
-            make.features = BankTest<T>::features;
-            make.labels = classes;
-            make.scaled = make.own_width = more;
-            BankTest<T> test(classes ? "classes" : "numbers", make, classes ? 3 : 0);
-            test.run();
-            failures += test.failures;
-        }
+    for (const auto& [budget, size] : {std::pair<const char*, Numbers>{"smallest", {6, 1}},
+                                       {"merge", {6}},
+                                       {"project", {6, 1e-3, 0, 0, 0}}})
+        for (bool classes : {false, true})
+            for (bool more : {false, true}) {  // a scaler, a width for each model and a tracked norm
+                const bool gram = more || size.size() != 2;
+                const auto loop = [&, name = budget, &numbers = size](const char* loss, const Numbers& its) {
+                    return Loop(make_loss(loss, its), make_rule("gradient", {0.3, 0, 0, 0.1}), make_budget(name, numbers),
+                                Average::none, gram, 1e-6);
+                };
+                Make make{{{"gaussian", {0.5}}}, loop(classes ? "hinge" : "squared", {1.0, NAN}), std::nullopt};
+                if (classes) make.many.emplace(loop("structured", {1.0, 0, 0, 0, 0}));
+                make.features = BankTest<T>::features;
+                make.labels = classes;
+                make.scaled = make.own_width = more;
+                BankTest<T> test(std::string(budget) + (classes ? ", classes" : ", numbers"), make, classes ? 3 : 0);
+                test.run();
+                failures += test.failures;
+            }
     return failures;
 }
 

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import zlib
 
 import numpy as np
 import pandas
@@ -13,8 +14,19 @@ from scipy import sparse
 from sklearn.base import clone
 from test_estimators import ADDITIVE, CLASSIFIERS, DETECTORS, FOUND, MANY, data, made, name_of, snapshot, table
 
-from gossamer import NORMADetector, OnlineScaler, SILKClassifier, SILKRegressor, pipeline, taxonomy
+from gossamer import (
+    KernelPerceptron,
+    NORMADetector,
+    OnlineScaler,
+    SILKClassifier,
+    SILKRegressor,
+    SVMDClassifier,
+    pipeline,
+    taxonomy,
+)
+from gossamer._compact import HEAD, INVERSE, MAGIC
 from gossamer.bank import ModelBank
+from gossamer.budgets import Auto, Forgetron, Fourier, Merge, Nystrom, Project
 from gossamer.kernels import Gaussian, Polynomial
 
 KEYS = ["a", "b", "long", "d"]
@@ -113,18 +125,34 @@ def test_a_width_for_each_key(part):
 
 @pytest.mark.parametrize("budget", examples("budget"), ids=label)
 def test_every_budget(budget):
-    """Budgets with a state of their own learn in estimators if they must, and no budget is wrong."""
+    """Numbers, classes that come one by one and detection, as far as a budget takes them: none is wrong."""
 
-    def takes(part):
+    def takes(model, loss=None):
         try:
-            part(Gaussian(0.5), budget=budget)._start()
+            model._start(loss)
         except ValueError:
             return False
         return True
 
-    part = next(part for part in [SILKRegressor, *FOUND] if part not in ADDITIVE and takes(part))
-    X, y = data(part, count=120)
-    check_against_alone(part(Gaussian(0.5), budget=budget), keyed(120), X, y, [50])
+    backend = "estimators" if isinstance(budget, (Auto, Fourier, Nystrom)) else "native"
+    learned = 0
+    for part in (SILKRegressor, NORMADetector, SVMDClassifier, KernelPerceptron):
+        model = part(Gaussian(0.5), budget=budget)
+        if takes(model):
+            several = part in MANY and takes(model, model._loss_many(None))
+            X, y = data(part, classes=3 if several else 2, count=120)
+            check_against_alone(model, keyed(120), X, y, [50], backend)
+            learned += 1
+    assert learned
+
+
+def test_what_is_taken_by_default():
+    """The estimators as they are, but for the width of their kernels, are compiled."""
+    for part in FOUND:
+        X, y = data(part, classes=3 if part in MANY else 2, count=20)
+        bank = ModelBank(part())
+        bank.learn(keyed(20), X, y)
+        assert bank.backend == ("estimators" if part in ADDITIVE else "native"), part
 
 
 @pytest.mark.parametrize("kernel", examples("kernel", one_each=True), ids=label)
@@ -161,7 +189,8 @@ def test_any_way_to_the_same_bytes(folder, data):
     rows = 400
     keys, X = rng.zipf(1.3, rows) % 50, rng.normal(size=(rows, 3)).astype(np.float32)
     y = np.array(["x", "y", "z"])[rng.integers(0, 3, rows)]
-    model = pipeline(OnlineScaler(), SILKClassifier(Gaussian(0.3), budget=5))
+    budget = data.draw(st.sampled_from([5, Project(5), Merge(5)]))
+    model = pipeline(OnlineScaler(), SILKClassifier(Gaussian(0.3), budget=budget))
     whole = ModelBank(model, threads=1)
     scores = whole.learn(keys, X, y)
     expected = {key: whole.dump(key) for key in whole}
@@ -316,10 +345,15 @@ def test_labels_that_may_not_come():
     assert np.isnan(scores[1]).all()
     assert np.isfinite(scores[[0, 2, 3, 4, 5]]).all()
     two = next(part for part in CLASSIFIERS if part not in MANY)
-    bank = ModelBank(two(Gaussian(0.5)), errors="report")
-    scores = bank.learn(keys, X, np.array(["a", "b", "c", "c", "a", "c"]))
-    assert [error[:2] for error in bank.errors] == [(1, 2)]
-    assert "two classes" in bank.errors[0].message
+    for model in (two(Gaussian(0.5)), KernelPerceptron(Gaussian(0.5), budget=Forgetron(2))):
+        bank = ModelBank(model, errors="report")
+        scores = bank.learn(keys, X, np.array(["a", "b", "c", "c", "a", "c"]))
+        assert bank.backend == "native"
+        assert [error[:2] for error in bank.errors] == [(1, 2)]
+        assert "two classes" in bank.errors[0].message
+        bank = ModelBank(model, errors="report", classes=["a", "b", "c"])
+        bank.learn(keys, X, np.array(["a", "b", "c", "c", "a", "c"]))
+        assert len(bank.errors) == 6
     bank = ModelBank(SILKClassifier(Gaussian(0.5)), errors="report")
     bank.learn(keys, X, ["a", None, "b", 3, np.nan, "a"])
     assert [error.position for error in bank.errors] == [1, 3, 4]
@@ -382,10 +416,10 @@ def test_rows_of_unknown_keys():
 # ---------------------------------------------------------------------------------------------------------------- bytes
 
 
-@pytest.mark.parametrize("backend", ["native", "estimators"])
-def test_dump_and_put(backend):
+@pytest.mark.parametrize(("backend", "budget"), [("native", 5), ("native", Project(5)), ("estimators", 5)])
+def test_dump_and_put(backend, budget):
     """A model goes from bank to bank; damaged bytes and those of another model are refused."""
-    model = SILKClassifier(Gaussian(0.5), budget=5, average=backend != "native")
+    model = SILKClassifier(Gaussian(0.5), budget=budget, average=backend != "native")
     X, y = data(SILKClassifier, classes=3, count=60)
     bank, other = ModelBank(model), ModelBank(model)
     bank.learn(keyed(60), X, y)
@@ -406,16 +440,61 @@ def test_dump_and_put(backend):
             other.put("a", wrong)
     assert other.dump("a") == good
     with pytest.raises(ValueError, match="must be"):
-        ModelBank(SILKClassifier(Gaussian(0.6), budget=5, average=backend != "native")).put("a", good)
+        ModelBank(SILKClassifier(Gaussian(0.6), budget=budget, average=backend != "native")).put("a", good)
     with pytest.raises(ValueError, match="key"):
         other.dump("nobody")
+
+
+def sealed(body):
+    """The bytes of a model with the checksum that fits them."""
+    return MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+
+
+def test_an_inverse_from_outside():
+    """A Q that no model can have is refused, with the right checksum too; one that is only wrong does no harm."""
+    X, y = data(SILKRegressor, count=200)
+    bank = ModelBank(SILKRegressor(Gaussian(0.5), budget=Project(6)))
+    bank.learn(["a"] * 200, X, y)
+    good = bank.dump("a")
+    state, numbers = good[8:], 6 * 7 // 2
+    inverse = np.frombuffer(state[-8 * numbers :]).copy()
+    learner = bank.model("a").learner_
+    triangle = np.linalg.inv(learner.kernel(learner.points, learner.points))[np.tril_indices(6)]
+    np.testing.assert_allclose(inverse, triangle, rtol=1e-6)
+
+    def with_inverse(place, value):
+        changed = inverse.copy()
+        changed[place] = value
+        return state[: -8 * numbers] + changed.tobytes()
+
+    flags = HEAD.size - 8 + 2  # behind the version and the bytes of a number
+    without = bytearray(state)
+    without[flags] ^= INVERSE
+    wrong = [with_inverse(place, value) for place in (1, numbers - 1) for value in (np.nan, np.inf)]
+    wrong += [with_inverse(place, value) for place in (0, 2, numbers - 1) for value in (0.0, -1.0)]
+    wrong += [state[:-8], state[:-1], state[: -8 * numbers], state + bytes(8), bytes(without)]
+    for body in wrong:
+        with pytest.raises(ValueError, match="must be"):
+            bank.put("a", sealed(body))
+    assert bank.dump("a") == good
+    plain = ModelBank(SILKRegressor(Gaussian(0.5), budget=6))
+    plain.learn(["a"] * 200, X, y)
+    claimed = bytearray(plain.dump("a")[8:] + inverse.tobytes())
+    claimed[flags] |= INVERSE
+    with pytest.raises(ValueError, match="must be"):
+        plain.put("a", sealed(bytes(claimed)))
+    for place, value in [(1, 1e300), (0, 1e-300), (2, 1e308), (numbers - 1, 5e-324)]:
+        bank.put("a", sealed(with_inverse(place, value)))
+        bank.learn(["a"] * 200, X, y)
+        bank.put("a", bank.dump("a"))
 
 
 @pytest.mark.parametrize("part", FOUND, ids=name_of)
 def test_saved_estimators_can_be_put(part):
     """An estimator that has learned elsewhere, as it is saved, goes on in the bank; one of another model does not."""
     X, y = data(part, classes=3 if part in MANY else 2, count=60)
-    for model in (made(part), pipeline(OnlineScaler(), made(part))):
+    models = [made(part), pipeline(OnlineScaler(), made(part))]
+    for model in models if part in ADDITIVE else [*models, made(part, budget=Project(5))]:
         bank, other = ModelBank(model), ModelBank(model)
         bank.learn(keyed(60), X, y)
         for key in KEYS:
@@ -431,10 +510,11 @@ def test_saved_estimators_can_be_put(part):
 def test_states_are_small():
     """A model of 100 points with 20 features in float32: what its numbers take, and at most 200 bytes besides."""
     X = np.random.default_rng(0).normal(size=(300, 20)).astype(np.float32)
-    bank = ModelBank(SILKRegressor(Gaussian(0.05), budget=100))
-    bank.learn(["a"] * 300, X, X[:, 0])
-    assert len(bank.model("a").support_vectors_) == 100
-    assert len(bank.dump("a")) <= 100 * (20 * 4 + 8 + 4) + 200
+    for budget, inverse in ((100, 0), (Project(100), 8 * 100 * 101 // 2)):
+        bank = ModelBank(SILKRegressor(Gaussian(0.05), budget=budget))
+        bank.learn(["a"] * 300, X, X[:, 0])
+        assert len(bank.model("a").support_vectors_) == 100
+        assert len(bank.dump("a")) <= 100 * (20 * 4 + 8 + 4) + inverse + 200
 
 
 @pytest.mark.parametrize("memory", [None, 3000])

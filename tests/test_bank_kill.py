@@ -16,6 +16,7 @@ import pytest
 
 from gossamer import NORMADetector, OnlineScaler, SILKClassifier, pipeline
 from gossamer.bank import ModelBank
+from gossamer.budgets import Project
 from gossamer.kernels import Gaussian
 
 BATCH, KILLS = 50, 12
@@ -23,7 +24,7 @@ BATCH, KILLS = 50, 12
 #: A model, the rows it learns, and how the bank is kept.
 CASES = {
     "in memory": (pipeline(OnlineScaler(), SILKClassifier(Gaussian(0.3), budget=8)), 6000, {}),
-    "spilled": (pipeline(OnlineScaler(), SILKClassifier(Gaussian(0.3), budget=8)), 6000, {"memory": 20_000}),
+    "spilled": (pipeline(OnlineScaler(), SILKClassifier(Gaussian(0.3), budget=Project(8))), 6000, {"memory": 20_000}),
     "estimators": (NORMADetector(Gaussian(0.3), budget=8, average="sparse"), 600, {"memory": 20_000}),
 }
 

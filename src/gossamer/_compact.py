@@ -21,14 +21,14 @@ from gossamer.machines import Native, compiled_parts, make_machine, rounding
 from gossamer.pipelines import OnlinePipeline
 from gossamer.scaling import OnlineScaler
 
-#: The budgets whose state is in the expansion; others learn in estimators.
-BUDGETS = ("Unlimited", "Oldest", "Sublinear", "Smallest", "Random")
+#: The budgets whose state the bytes have; others learn in estimators.
+BUDGETS = ("Unlimited", "Oldest", "Sublinear", "Smallest", "Random", "Forgetron", "Merge", "Project")
 #: Magic and version, checksum of what follows, bytes of a number, features, model, length of the labels.
 HEAD = struct.Struct("<4sIB3xI8sI")
 MAGIC = b"GSB\x01"
 #: Version, bytes of a number, flags; features, points, outputs, labels.
 SIZES = struct.Struct("<BBBxIIII")
-MANY, WIDE, ONE_KAPPA = 1, 2, 4
+MANY, WIDE, ONE_KAPPA, INVERSE = 1, 2, 4, 8
 #: The numbers behind them, in order.
 NUMBERS = ("scale", "offset", "norm2", "level", "discarded")
 COUNTS = ("refresh_in", "steps", "updates", "mistakes")
@@ -55,7 +55,8 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
         return None  # and the estimators say why
     if type(make_machine(learner, like, "auto")) is not Native:
         return None
-    return Compact(model, scaler, last, learner, own, features, np.dtype(dtype), classes, threads)
+    engine = Compact(model, scaler, last, learner, own, features, np.dtype(dtype), classes, threads)
+    return None if engine.several and engine.many is None else engine
 
 
 def _parts(model: Any) -> tuple[OnlineScaler | None, Any]:
@@ -87,8 +88,9 @@ class Compact:
         self.scaler = scaler
         parts = compiled_parts(learner)
         assert parts is not None
-        self.traced = learner.rule.needs_trace
-        many = self._many(last, learner)
+        self.traced, self.reshapes = learner.rule.needs_trace, learner.budget.needs_gram
+        self.several = classes is not None and (len(classes) > 2 or last._structure() is not None)
+        many = self._many(last)
         self.parts, self.many = parts, many
         scaling = None
         if scaler is not None:
@@ -106,15 +108,15 @@ class Compact:
             json.dumps(settings, sort_keys=True, default=float).encode()
         ).digest()[:8]
 
-    def _many(self, last: Any, learner: Learner) -> Any:
-        """The loss for more than two classes, if there may be so many."""
-        if self.kind != "label" or type(last)._loss_many is OnlineClassifier._loss_many:
+    def _many(self, last: Any) -> Any:
+        """The loss for more than two classes, if there may be so many; None also if a part does not take it."""
+        if self.kind != "label" or not (self.several or (self.classes is None and last._structure() is None)):
             return None
-        if self.classes is None:
-            return None if last._structure() is not None else last._loss_many(None).compiled()
-        several = len(self.classes) > 2 or last._structure() is not None
-        primed_last = last_step(primed(self.model, self.classes))
-        return primed_last._loss_many(len(self.classes)).compiled() if several else None
+        last = last_step(primed(self.model, self.classes))
+        try:
+            return last._start(last._loss_many(None if self.classes is None else len(self.classes))).loss.compiled()
+        except ValueError:
+            return None
 
     # ------------------------------------------------------------------------------------------------------- learning
 
@@ -228,20 +230,22 @@ class Compact:
         codes, labels = _codes(last._order if self.kind == "label" else [], labels)
         same = len(points) > 0 and bool((state["kappas"] == state["kappas"][0]).all())
         wide = state["steps"] >= 2**32
-        flags = MANY * many | WIDE * wide | ONE_KAPPA * same
+        inverse: Floats = state.get("inverse", np.zeros(0))
+        flags = MANY * many | WIDE * wide | ONE_KAPPA * same | INVERSE * (len(inverse) > 0)
         sizes = SIZES.pack(1, self.dtype.itemsize, flags, self.features, *state["raw"].shape[::-1], len(codes) // 4)
         numbers = [state[name] for name in NUMBERS]
         counts = [state[name] for name in COUNTS]
         traced = [state[name] for name in TRACED] if self.traced else []
+        reshaped = [_f8(state["spent"]), np.int64(state["inverse_age"]).tobytes()] if self.reshapes else []
         gamma: list[float] = [learner.kernel.gamma] if self.own_width else []  # type: ignore[attr-defined]
         scaler: list[bytes] = []
         if self.scaler is not None:
             step = model.steps[0][1]
             scaler = [_f8(step.weight_), np.int64(step.n_seen_).tobytes(), _f8(step.mean_), _f8(step.squares_)]
         made = b"".join([
-            sizes, codes, _f8(numbers), np.array(counts, "<i8").tobytes(), _f8(traced), _f8(gamma), *scaler,
+            sizes, codes, _f8(numbers), np.array(counts, "<i8").tobytes(), _f8(traced), *reshaped, _f8(gamma), *scaler,
             _f8(state["raw"]), _f8(state["trace"]), _f8(state["kappas"][:1] if same else state["kappas"]),
-            state["births"].astype("<i8" if wide else "<u4").tobytes(), points.tobytes(),
+            state["births"].astype("<i8" if wide else "<u4").tobytes(), points.tobytes(), _f8(inverse),
         ])  # fmt: skip
         return made, labels
 
@@ -261,6 +265,8 @@ class Compact:
         counts = dict(zip(COUNTS, take("<i8", 4).tolist(), strict=True))
         if self.traced:
             numbers |= dict(zip(TRACED, take("<f8", 4).tolist(), strict=True))
+        if self.reshapes:
+            numbers["spent"], counts["inverse_age"] = float(take("<f8", 1)[0]), int(take("<i8", 1)[0])
         gamma = float(take("<f8", 1)[0]) if self.own_width else None
         model = primed(self.model, self.classes)
         if self.scaler is not None:
@@ -273,6 +279,7 @@ class Compact:
         kappas = np.repeat(take("<f8", 1), m) if flags & ONE_KAPPA else take("<f8", m)
         births = take("<i8" if flags & WIDE else "<u4", m).astype(np.int64)
         points = take(f"<f{itemsize}", m, features)
+        inverse = {"inverse": take("<f8", m * (m + 1) // 2)} if flags & INVERSE else {}
 
         last = last_step(model)
         many = bool(flags & MANY)
@@ -282,7 +289,7 @@ class Compact:
         plain = make_machine(learner, points, "auto").state()
         known = count if many else 0
         zeros = {"summed": np.zeros_like(raw), "dropped": np.zeros((outputs, 0)), "entered": np.zeros(m)}
-        arrays = {"raw": raw, "trace": trace, "kappas": kappas, "births": births, "ids": -births, **zeros}
+        arrays = {"raw": raw, "trace": trace, "kappas": kappas, "births": births, "ids": -births, **zeros, **inverse}
         places = {"kernel": learner.kernel, "points": points, "dropped_points": points[:0], "gram": None}
         learner.restore({**plain, **numbers, **counts, **arrays, **places, "known": known})
         last.learner_, last.n_features_in_ = learner, features

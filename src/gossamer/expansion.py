@@ -224,7 +224,8 @@ class Expansion:
             rows[:, slot] = u * rows[:, slot] + w * rows[:, other]
             rows[:, other] = 0.0
         self.summed[:, slot] = 0.0
-        self.births[slot] = max(self.births[slot], self.births[other])
+        younger = slot if self.births[slot] >= self.births[other] else other
+        self.births[slot], self.ids[slot] = self.births[younger], self.ids[younger]
         self.gram[slot], self.gram[:, slot] = kernel, kernel
         self.gram[slot, slot] = self.kappas[slot]
         self.discarded += self.scale * math.sqrt(max(0.0, lost2))

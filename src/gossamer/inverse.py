@@ -82,7 +82,10 @@ class Inverse:
             self.matrix += np.outer(first, first)
 
     def worn(self, slot: int, gram: Floats) -> bool:
-        """Whether Q must be made anew: its error in one row, looked at now and then."""
+        """Whether Q must be made anew: a diagonal that cannot be, or its error in one row, looked at now and then."""
+        own = np.diag(self.matrix)
+        if not ((own > 0) & (own < math.inf)).all():
+            return True
         if self.age < CHECK_EVERY:
             return False
         self.age = 0

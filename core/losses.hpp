@@ -56,7 +56,7 @@ struct Logistic : Fixed {
         const double m = y * p;
         double high = weight * expit(-m);
         double low = weight * expit(-(m + kappa * high));
-        double a = 0.5 * (low + high);
+        double a = std::min(high, std::max(low, -m / kappa));  // from the inflection Newton's steps never overshoot
         for (int i = 0; i < 100; ++i) {
             const double q = expit(-(m + a * kappa));
             const double residual = a - weight * q;

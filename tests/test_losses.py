@@ -141,6 +141,16 @@ def test_logistic_far_out(m):
     assert np.isfinite(learner.learn(np.zeros((50, 1)), np.tile([1.0, -1.0], 25))).all()
 
 
+def test_logistic_steps_do_not_go_to_and_fro():
+    """Far on the wrong side, with a large k(x, x) and weight, Newton from a bad start jumps over the root for ever."""
+    loss = Logistic()
+    for p in np.linspace(-3.2, -2.6, 30).tolist():
+        for kappa in np.linspace(5.0, 16.0, 15).tolist():
+            for weight in np.linspace(2.0, 7.0, 15).tolist():
+                a = loss.implicit(p, 1.0, kappa, weight)
+                assert a == pytest.approx(-weight * float(loss.slope(p + a * kappa, 1.0)), rel=1e-12)
+
+
 @every_loss
 def test_check_loss_accepts(loss):
     """Every loss of the package qualifies."""

@@ -151,7 +151,7 @@ class Logistic(Loss):
         m = y * p
         high = weight * float(expit(-m))
         low = weight * float(expit(-(m + kappa * high)))
-        a = 0.5 * (low + high)
+        a = min(high, max(low, -m / kappa)) if kappa > 0 else low  # from the inflection Newton never overshoots
         for _ in range(100):
             q = float(expit(-(m + a * kappa)))
             residual = a - weight * q

@@ -8,6 +8,7 @@ from parts import agree, assert_same, cut, examples, facts, label, learn_split, 
 
 from gossamer import Learner, SILKClassifier
 from gossamer.budgets import Auto, Forgetron, Merge, Oldest, Project, Random, Smallest
+from gossamer.inverse import Inverse
 from gossamer.kernels import Gaussian, Laplace, Polynomial
 from gossamer.losses import Hinge, Multiclass, Novelty, Squared
 from gossamer.rules import Adatron, Example, Gradient, Implicit, Perceptron
@@ -298,3 +299,13 @@ def test_trees_do_not_project():
         Learner(Exponential(), Squared(), Implicit(), Project(300), backend="trees")
     with pytest.raises(ValueError, match="at most 4096"):
         Learner(Gaussian(), Squared(), Implicit(), Project(5000))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0.0, -1.0])
+def test_an_inverse_that_cannot_be(value):
+    """It is made anew at once, however young: its diagonal is finite and positive."""
+    inverse = Inverse()
+    inverse.matrix = np.eye(3)
+    assert not inverse.worn(0, np.eye(3))
+    inverse.matrix[1, 1] = value
+    assert inverse.worn(0, np.eye(3))

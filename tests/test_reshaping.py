@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from parts import agree, assert_same, cut, examples, facts, label, learn_split, stream
 
+import gossamer
 from gossamer import Learner, SILKClassifier
 from gossamer.budgets import Auto, Forgetron, Merge, Oldest, Project, Random, Smallest
 from gossamer.inverse import Inverse
@@ -253,6 +254,18 @@ def test_random_draws_from_all():
         last = now
     assert np.bincount(lives, minlength=8).min() > 25
     assert_same(facts(one), facts(again))
+
+
+def test_auto_keeps_its_limit():
+    """The size that memory allows is there after a file, and when a third class comes."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
+    model = SILKClassifier(Gaussian(1.0), budget=Auto(memory=20_000, start=4)).partial_fit(X, y)
+    size = model.learner_.budget.size
+    assert size == 32
+    assert gossamer.from_bytes(model.to_bytes()).learner_.budget.size == size
+    model.partial_fit(X[:5], [2] * 5)
+    assert model.learner_.budget.size == size
 
 
 @BACKENDS

@@ -321,14 +321,14 @@ class Learner(Stored):
             return
         state = {**LATER, **state}
         check_state(self, state)
-        points, kernel = state["points"], self.kernel
-        self.kernel = state["kernel"]
+        points, kernel, budget = state["points"], self.kernel, self.budget
+        self.kernel, self.budget = state["kernel"], budget.resolve(points)
         try:
             machine = make_learning_machine(self, points, self._wish)
             numbers = {name: value for name, value in state.items() if name != "kernel"}
             machine.restore(numbers, points, state["dropped_points"])
         except BaseException:
-            self.kernel = kernel
+            self.kernel, self.budget = kernel, budget
             raise
         self._width = points.shape[1] if isinstance(points, np.ndarray) else None
         self._use(machine)

@@ -23,10 +23,11 @@ from gossamer import (
     store,
 )
 from gossamer.kernels import Gaussian
-from gossamer.spark import _worker
+from gossamer.spark import _rows, _worker
 from gossamer.spark._plan import plan
 
 pandas = pytest.importorskip("pandas", reason="gossamer[spark] is not installed: no pandas")
+pyarrow = pytest.importorskip("pyarrow", reason="gossamer[spark] is not installed: no pyarrow")
 pytestmark = pytest.mark.filterwarnings(
     "ignore:PySpark does not yet fully support", "ignore:The copy keyword is deprecated", "ignore::ResourceWarning"
 )
@@ -87,6 +88,9 @@ class State(dict):
     def updateValue(self, key, value):  # noqa: N802
         self[key] = value
 
+    def iterator(self):
+        return iter(self.items())
+
     def exists(self):
         return None in self
 
@@ -121,10 +125,10 @@ def task(model, target="y", late="learn", classes=None, buckets=1):
 
 def prepared(table, target="y"):
     """A table as Spark hands it to a worker."""
-    out = table.rename(columns={"sensor": "key", "time": "order", "a": "x0", "b": "x1"})
-    if target is not None:
-        out["target"] = out[target]
-    return out.assign(bad=pandas.Series([None] * len(out), dtype=object, index=out.index), nameless=False)
+    names = {"key": "sensor", "order": "time", "x0": "a", "x1": "b"} | ({} if target is None else {"target": target})
+    columns = {name: pyarrow.array(table[column].tolist()) for name, column in names.items()}
+    columns |= {"bad": pyarrow.nulls(len(table), "string"), "nameless": pyarrow.array(np.zeros(len(table), bool))}
+    return pyarrow.record_batch(columns)
 
 
 def processor(work, handle=None):
@@ -135,7 +139,10 @@ def processor(work, handle=None):
 
 def fed(made, table, target="y"):
     """What a processor returns for one batch."""
-    return pandas.concat(list(made.handleInputRows((0,), iter([prepared(table, target)]), None)))
+    rows = prepared(table, target)
+    rows = rows.append_column("bucket", pyarrow.array(np.zeros(len(table), np.int32)))
+    parcels = [batch.to_pandas() for batch in _rows.packed([rows[:50], rows[50:]])]
+    return pandas.concat(list(made.handleInputRows((0,), iter(parcels), None)))
 
 
 def labelled(table):
@@ -169,9 +176,9 @@ def test_any_model_in_batches_of_any_order(case):
     by_time = [frame.set_index("order").sort_index() for frame in (one, several)]
     pandas.testing.assert_frame_equal(*by_time)
 
-    first = prepared(table[:250], target).sort_values(["key", "order"])
-    frames = (first[start : start + 60] for start in range(0, 250, 60))
-    models = pandas.concat(list(_worker.history(work, frames)))
+    first = prepared(table[:250].sort_values(["sensor", "time"]), target)
+    batches = _worker.history(work, (first[start : start + 60] for start in range(0, 250, 60)))
+    models = pandas.concat([batch.to_pandas() for batch in batches])
     live = processor(work, after)
     live.handleInitialState((0,), models, None)
     rest = fed(live, table[250:], target).set_index("order").sort_index()

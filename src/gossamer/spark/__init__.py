@@ -22,24 +22,30 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer.bank import ModelBank
-from gossamer.spark import _worker
+from gossamer.spark import _rows, _worker
 from gossamer.spark._plan import Plan, plan
 
 __all__ = ["learn_history", "learn_stream", "migrate", "models", "score", "session", "unpack"]
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+#: What makes the state store quick: a commit writes what has changed and no more, and no model is read only to count it.
+QUICK = {
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+}
 
 
 def session(master: str = "local[*]", **settings: Any) -> Any:
-    """A SparkSession with the state store that `learn_stream` needs; on this machine only, unless ``master`` says more.
+    """A SparkSession with the state store that `learn_stream` needs, set to be quick; on this machine, unless ``master``
+    says more.
 
     ``settings`` are Spark's, with "_" for ".": ``session(spark_sql_shuffle_partitions=8)``. A session that exists
     already is returned as it is, with these settings as far as they can still change.
     """
     pyspark_sql = _pyspark()
     _check_java()
-    chosen = {PROVIDER: ROCKSDB}
+    chosen = {PROVIDER: ROCKSDB, **QUICK}
     if master.startswith("local"):
         chosen |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
         chosen["spark.sql.shuffle.partitions"] = "8"  # each is a state store; Spark's 200 are for clusters
@@ -81,7 +87,7 @@ def learn_history(
     _check_stream(df, "learn_history", False)
     rows, task = found.rows(df), found.task
     if shards is None:
-        return _sorted(rows, buckets).mapInPandas(lambda frames: _worker.history(task, frames), found.model_schema)
+        return _sorted(rows, buckets).mapInArrow(lambda batches: _worker.history(task, batches), found.model_schema)
     from pyspark.sql import functions as sql
 
     count = _checks.whole("learn_history", "shards", shards, 1)
@@ -90,13 +96,10 @@ def learn_history(
     parts = (
         rows.repartition(buckets, "key", "shard")
         .sortWithinPartitions("key", "shard", "order")
-        .mapInPandas(lambda frames: _worker.shards(task, frames), schema)
+        .mapInArrow(lambda batches: _worker.shards(task, batches), schema)
     )
-    name = sql.col("key").cast("string")  # a missing one would turn whole numbers into floats on the way to Python
-    gathered = parts.withColumn("key", name).repartition(buckets, "key").sortWithinPartitions("key", "shard")
-    schema = found.model_schema.replace(f"`key` {found.key_type}", "`key` string", 1)
-    whole = gathered.mapInPandas(lambda frames: _worker.merged(task, frames), schema)
-    return whole.withColumn("key", sql.col("key").cast(found.key_type))
+    gathered = parts.repartition(buckets, "key").sortWithinPartitions("key", "shard")
+    return gathered.mapInArrow(lambda batches: _worker.merged(task, batches), found.model_schema)
 
 
 def learn_stream(
@@ -142,6 +145,7 @@ def learn_stream(
     learned = (
         found.rows(df)
         .select(bucket, "*")
+        .mapInArrow(_rows.packed, "bucket int, rows binary")
         .groupBy("bucket")
         .transformWithStateInPandas(processor, found.result_schema, "append", "none", start)
     )
@@ -197,7 +201,7 @@ def score(
     )
     task = found.task
     gathered = both.repartition(buckets, "key").sortWithinPartitions("key", "is_row")
-    return found.results(gathered.mapInPandas(lambda frames: _worker.scored(task, frames), found.result_schema))
+    return found.results(gathered.mapInArrow(lambda batches: _worker.scored(task, batches), found.result_schema))
 
 
 def unpack(data: bytes, model: Any, classes: Any = None) -> Any:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from gossamer import _checks, store
 from gossamer._estimators import kind_of, last_step
-from gossamer.spark._worker import Task
+from gossamer.spark._rows import Task
 
 #: The types of keys, and how the types of orders are kept: as what, made how, and made back how.
 KEYS = ("string", "tinyint", "smallint", "int", "bigint")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,130 +12,80 @@ from gossamer import _checks, store
 from gossamer._checks import Array
 from gossamer.bank import ModelBank
 from gossamer.merging import merge
-
-#: Rows handed to Spark at once.
-CHUNK = 50_000
+from gossamer.spark._rows import CHUNK, Rows, Task, binary_of, text_of, unpacked
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a worker must know, all of it plain data."""
-
-    model: bytes  # as gossamer.store writes it
-    kind: str  # "label", "real" or "none"
-    labels: tuple[Any, ...]  # sorted; empty unless kind is "label"
-    features: int
-    single: bool  # whether rows are float32
-    late: str
-    buckets: int
-
-    def bank(self) -> ModelBank:
-        """A bank without models; each worker has one processor."""
-        return ModelBank(store.loads(self.model), threads=1, errors="report", classes=list(self.labels) or None)
-
-
-class Rows:
-    """Rows of a frame as arrays."""
-
-    def __init__(self, task: Task, frame: Any) -> None:
-        self.keys: list[Any] = frame["key"].tolist()
-        self.order = frame["order"].to_numpy()
-        dtype = np.float32 if task.single else np.float64
-        names = [f"x{i}" for i in range(task.features)]
-        self.X = np.ascontiguousarray(frame[names].to_numpy(dtype=dtype, na_value=np.nan))
-        self.y = np.array(frame["target"].tolist()) if "target" in frame else None  # texts as texts, not as objects
-        self.errors = np.array([None] * len(frame), dtype=object)
-        told = frame["bad"].notna().to_numpy()
-        self.errors[told] = frame["bad"][told].tolist()
-        self.nameless = frame["nameless"].to_numpy(dtype=bool)
-
-    def good(self) -> Array:
-        """The places of rows with nothing wrong so far, those of a key by their order; of equals, by what is in them.
-
-        So neither the order in which Spark delivers them nor a repeated batch can change what is learned.
-        """
-        import pandas
-
-        places = np.flatnonzero(self.errors == None)  # noqa: E711 (element by element)
-        keys, order = pandas.factorize(pandas.Series(self.keys)[places])[0], self.order[places]
-        by_order = np.lexsort((order, keys))
-        if ((np.diff(keys[by_order]) == 0) & (np.diff(order[by_order]) == 0)).any():
-            inside = [] if self.y is None else [np.unique(self.y[places], return_inverse=True)[1]]
-            by_order = np.lexsort((*inside, *self.X[places].T[::-1], order, keys))
-        return np.asarray(places[by_order])
-
-
-def learn(task: Task, bank: ModelBank, rows: Rows, last: dict[Any, Any]) -> tuple[Any, Array]:
-    """Learn rows with the models in a bank; returns what was predicted before, and the places of the rows learned.
+def learn(task: Task, bank: ModelBank, rows: Rows, last: dict[Any, Any]) -> tuple[Any, list[Any]]:
+    """Learn rows with the models in a bank; returns what was predicted before, and the keys that have learned.
 
     ``last``: the greatest order that each key has learned, brought up to date.
     """
-    if task.late != "learn":
-        for place in np.flatnonzero(rows.errors == None):  # noqa: E711
-            before = last.get(rows.keys[place])
-            if before is not None and rows.order[place] <= before:
-                rows.errors[place] = f"Late: {rows.order[place]} is not after {before}."
-    places = rows.good()
-    scores: Array = np.full((len(rows.keys), 1), np.nan)
+    if task.late != "learn" and last:
+        before = [last.get(name) for name in rows.names]
+        known = np.array([order is not None for order in before])
+        least = np.array([0 if order is None else order for order in before])[rows.codes]
+        for place in np.flatnonzero(known[rows.codes] & (rows.order <= least) & rows.fine()).tolist():
+            rows.errors[place] = f"Late: {rows.order[place]} is not after {least[place]}."
+    places, learned = rows.good(), []
+    scores: Array = np.full((len(rows.codes), 1), np.nan)
     if len(places):
         y = None if rows.y is None else rows.y[places]
-        scores = _spread(rows, places, bank, bank.learn([rows.keys[i] for i in places], rows.X[places], y))
-        places = places[rows.errors[places] == None]  # noqa: E711
-        newest = dict(zip((rows.keys[i] for i in places.tolist()), rows.order[places].tolist(), strict=True))
-        for key, order in newest.items():  # in ascending order, so that the greatest is left
-            before = last.get(key)
-            last[key] = order if before is None else max(before, order)
-    return _results(task, rows, scores), places
+        scores = _spread(rows, places, bank, bank.learn(rows.keys(places), rows.X[places], y))
+        places = places[rows.fine()[places]]
+        ends = np.flatnonzero(np.diff(rows.codes[places], append=-1))  # the greatest order of a key comes last
+        learned = rows.keys(places[ends])
+        for key, order in zip(learned, rows.order[places[ends]].tolist(), strict=True):
+            last[key] = max(order, last.get(key, order))
+    return _results(task, rows, scores), learned
 
 
 def score(task: Task, bank: ModelBank, rows: Rows) -> Any:
     """What the models in a bank predict, without learning."""
-    places = np.flatnonzero(rows.errors == None)  # noqa: E711
-    unknown = [i for i in places.tolist() if rows.keys[i] not in bank]
-    for place in unknown:
+    unknown = np.array([name not in bank for name in rows.names], dtype=bool)[rows.codes]
+    for place in np.flatnonzero(unknown & rows.fine()).tolist():
         rows.errors[place] = "There is no model for this key."
-    places = np.setdiff1d(places, unknown)
-    scores: Array = np.full((len(rows.keys), 1), np.nan)
+    places = np.flatnonzero(rows.fine())
+    scores: Array = np.full((len(rows.codes), 1), np.nan)
     if len(places):
-        scores = _spread(rows, places, bank, bank.score([rows.keys[i] for i in places], rows.X[places]))
+        scores = _spread(rows, places, bank, bank.score(rows.keys(places), rows.X[places]))
     return _results(task, rows, scores)
 
 
 def _spread(rows: Rows, places: Array, bank: ModelBank, found: Array) -> Array:
     """The scores of some rows among all, a row each; what the bank has refused joins the errors."""
     found = found.reshape(len(places), -1)
-    scores = np.full((len(rows.keys), found.shape[1]), np.nan)
+    scores = np.full((len(rows.codes), found.shape[1]), np.nan)
     scores[places] = found
     for error in bank.errors:
-        rows.errors[places[error.position]] = error.message
+        rows.errors[int(places[error.position])] = error.message
     return scores
 
 
 def _results(task: Task, rows: Rows, scores: Array) -> Any:
-    """A frame with key, order, prediction, score and error."""
-    import pandas
+    """A table with key, order, prediction, score and error."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    fine = rows.errors == None  # noqa: E711
-    predictions = np.array([None] * len(fine), dtype=object)
+    fine, single = rows.fine(), scores[:, 0]
     if scores.shape[1] > 1:
-        winners = scores[fine].argmax(axis=1)
-        predictions[fine] = np.array(task.labels, dtype=object)[winners]
-        single = np.full(len(fine), np.nan)
-        single[fine] = scores[fine].max(axis=1)
+        winners, single = scores.argmax(axis=1), scores.max(axis=1)
+    elif task.kind == "label":
+        winners = (single >= 0).astype(int)
+    nothing = None if fine.all() else ~fine
+    value = pa.array(single, mask=nothing)
+    if task.kind == "label":
+        kind = text_of(rows.table) if isinstance(task.labels[0], str) else None
+        prediction = pa.array(list(task.labels), kind).take(pa.array(winners, mask=nothing))
     else:
-        single = scores[:, 0]
-        if task.kind == "label":
-            predictions[fine] = np.array(task.labels, dtype=object)[(single[fine] >= 0).astype(int)]
-        elif task.kind == "none":
-            predictions[fine] = (single[fine] < 0).tolist()
-    keys = rows.keys
-    if rows.nameless.any():
-        keys = [None if nameless else key for key, nameless in zip(keys, rows.nameless, strict=True)]
-        keys = pandas.array(keys, dtype="Int64") if isinstance(rows.keys[0], int) else keys
-    found = single if task.kind == "real" else pandas.Series(predictions, dtype=object)
-    frame = pandas.DataFrame({"key": keys, "order": rows.order, "prediction": found, "score": single})
-    frame["error"] = pandas.Series(rows.errors, dtype=object)
-    return frame
+        prediction = value if task.kind == "real" else pa.array(single < 0, mask=nothing)
+    errors = pa.nulls(len(fine), text_of(rows.table))
+    if nothing is not None:
+        errors = pa.array([rows.errors.get(place) for place in range(len(fine))], text_of(rows.table))
+    nameless, key = rows.table["nameless"], rows.table["key"]
+    if pc.any(nameless).as_py():
+        key = pc.if_else(nameless, pa.scalar(None, key.type), key)
+    columns = {"key": key, "order": rows.table["order"], "prediction": prediction, "score": value, "error": errors}
+    return pa.table(columns)
 
 
 class Processor:
@@ -148,34 +97,34 @@ class Processor:
     def init(self, handle: Any) -> None:
         """Called by Spark before anything else."""
         self.models = handle.getMapState("models", *self.schemas)
-        self.count = handle.getValueState("buckets", "buckets int")
+        self.facts = handle.getValueState("facts", "buckets int, models bigint")
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N802 (Spark's name)
         """The models that the query starts with."""
-        self._check_count(key)
+        count = self._count()
         last = initialState["last"].astype(object).where(initialState["last"].notna(), None)
         for name, model, order in zip(initialState["key"].tolist(), initialState["model"], last, strict=True):
             self.models.updateValue((name,), (bytes(model), order))
+        self.facts.update((self.task.buckets, count + len(last)))
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802
         """The rows of a bucket in one batch: load the models they touch, learn, write back."""
-        import pandas
-
-        self._check_count(key)
-        found = Rows(self.task, pandas.concat(list(rows), ignore_index=True))
+        count = self._count()
+        found = Rows(self.task, unpacked(parcel for frame in rows for parcel in frame["rows"]))
         bank, last = self.task.bank(), {}
-        for name in dict.fromkeys(found.keys):
-            state = self.models.getValue((name,))
-            if state is not None:
-                bank.put(name, bytes(state[0]))
-                last[name] = state[1]
+        for name, (model, order) in self._load(found.names, count):
+            bank.put(name, bytes(model))
+            last[name] = order
+        before = len(last)
         results, learned = learn(self.task, bank, found, last)
-        for name in dict.fromkeys(found.keys[i] for i in learned.tolist()):
+        for name in learned:
             self.models.updateValue((name,), (bank.dump(name), last[name]))
+        self.facts.update((self.task.buckets, count + len(last) - before))
         if self.task.late == "skip":
-            results = results[~results["error"].str.startswith("Late: ", na=False).to_numpy(dtype=bool)]
+            late = [place for place, text in found.errors.items() if text.startswith("Late: ")]
+            results = results.take(np.delete(np.arange(len(results)), late))
         for start in range(0, len(results), CHUNK):
-            yield results[start : start + CHUNK]
+            yield results.slice(start, CHUNK).to_pandas(integer_object_nulls=True)  # no whole number becomes a float
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802
         """There are no timers."""
@@ -184,83 +133,114 @@ class Processor:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _check_count(self, key: Any) -> None:
-        """With another number of buckets, keys would be looked for where they are not, and start anew in silence."""
-        before = self.count.get() if self.count.exists() else None
-        if before is None:
-            self.count.update((self.task.buckets,))
-        elif before[0] != self.task.buckets:
-            rule = f"{before[0]}, as when this checkpoint began (gossamer.spark.migrate changes it)"
+    def _load(self, names: list[Any], count: int) -> Iterator[tuple[Any, Any]]:
+        """The state of those of some keys that have one.
+
+        To ask for a key is a message and an answer, and Spark looks for it twice; to read all keys of a bucket in a row
+        is much cheaper for each, so that is done if a good part of them is wanted.
+        """
+        if 3 * len(names) >= count:
+            wanted = set(names)
+            yield from ((name, state) for (name,), state in self.models.iterator() if name in wanted)
+        else:
+            found = ((name, self.models.getValue((name,))) for name in names)
+            yield from ((name, state) for name, state in found if state is not None)
+
+    def _count(self) -> int:
+        """How many models the bucket has, at most.
+
+        With another number of buckets, keys would be looked for where they are not, and start anew in silence.
+        """
+        if not self.facts.exists():
+            return 0
+        buckets, count = self.facts.get()
+        if buckets != self.task.buckets:
+            rule = f"{buckets}, as when this checkpoint began (gossamer.spark.migrate changes it)"
             raise _checks.wrong("learn_stream", "buckets", rule, self.task.buckets)
+        return int(count)
 
 
-def history(task: Task, frames: Iterable[Any]) -> Iterator[Any]:
-    """Models from frames that are sorted by key and order: each key's is written as soon as the next key comes."""
+def history(task: Task, batches: Iterable[Any]) -> Iterator[Any]:
+    """Models from batches that are sorted by key and order: each key's is written as soon as the next key comes."""
     bank = task.bank()
     last: dict[Any, Any] = {}
     errors: dict[Any, list[tuple[Any, str]]] = {}
     nameless: list[tuple[Any, str]] = []
-    key = None
-    for frame in frames:
-        if not len(frame):
-            continue
-        rows = Rows(task, frame)
+    key, schema = None, None
+    for rows in _tables(task, batches):
+        schema = schema or _model_schema(rows.table)
         learn(task, bank, rows, last)
-        for place in np.flatnonzero(rows.errors != None).tolist():  # noqa: E711
-            told = (rows.order[place].item(), rows.errors[place])
-            (nameless if rows.nameless[place] else errors.setdefault(rows.keys[place], [])).append(told)
-        key = rows.keys[-1]
+        for place, text in sorted(rows.errors.items()):
+            told = (rows.order[place].item(), text)
+            missing = rows.table["nameless"][place].as_py()
+            (nameless if missing else errors.setdefault(rows.names[rows.codes[place]], [])).append(told)
+        key = rows.names[rows.codes[-1]]
         done = [name for name in {*last, *errors} if name != key]
         if done:
-            yield _models(bank, done, last, errors)
-    rest = [key] if key in last or key in errors else []
-    if rest:
-        yield _models(bank, rest, last, errors)
+            yield _models(bank, done, last, errors, schema)
+    if key in last or key in errors:
+        yield _models(bank, [key], last, errors, schema)
     if nameless:
-        import pandas
-
-        yield pandas.DataFrame({"key": [None], "model": [None], "last": [None], "errors": [_told(nameless)]})
+        yield _batch(schema, [None], [None], [None], [_told(nameless)])
 
 
-def shards(task: Task, frames: Iterable[Any]) -> Iterator[Any]:
-    """Models from frames that are sorted by key, shard and order: one for each shard of a key."""
-    for (_, shard), part in _runs(frames, ["key", "shard"]):
-        for frame in history(task, part):
-            yield frame.assign(shard=np.int32(shard))
+def _tables(task: Task, batches: Iterable[Any]) -> Iterator[Rows]:
+    """Batches as rows, small ones together."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    for batch in itertools.chain(batches, [None]):
+        if batch is not None and batch.num_rows:
+            held.append(batch)
+        if held and (batch is None or sum(part.num_rows for part in held) >= CHUNK):
+            yield Rows(task, pa.Table.from_batches(held))
+            held = []
 
 
-def merged(task: Task, frames: Iterable[Any]) -> Iterator[Any]:
-    """The models of the shards of a key as one, from frames that are sorted by key."""
-    import pandas
+def shards(task: Task, batches: Iterable[Any]) -> Iterator[Any]:
+    """Models from batches that are sorted by key, shard and order: one for each shard of a key."""
+    import pyarrow as pa
 
-    for (key,), parts in _runs(frames, ["key"]):
-        frame = pandas.concat(list(parts), ignore_index=True)
+    for (_, shard), part in _runs(batches, ["key", "shard"]):
+        for batch in history(task, part):
+            yield batch.append_column("shard", pa.array([shard] * len(batch), pa.int32()))
+
+
+def merged(task: Task, batches: Iterable[Any]) -> Iterator[Any]:
+    """The models of the shards of a key as one, from batches that are sorted by key."""
+    import pyarrow as pa
+
+    for (key,), parts in _runs(batches, ["key"]):
+        table = pa.Table.from_batches(list(parts)).drop_columns("shard")
         bank = task.bank()
         found = []
-        for data in frame["model"].dropna():
-            bank.put(0, bytes(data))
+        for data in table["model"].drop_null().to_pylist():
+            bank.put(0, data)
             found.append(bank.model(0))
         model = None
         if found:
             bank.put(0, store.dumps(merge(found).model if len(found) > 1 else found[0]))
             model = bank.dump(0)
-        told = [dict(error) for errors in frame["errors"] for error in errors]
-        last = frame["last"].max() if found else None
-        name = None if pandas.isna(key) else key
-        yield pandas.DataFrame({"key": [name], "model": [model], "last": [last], "errors": [told]})
+        told = [error for errors in table["errors"].to_pylist() for error in errors]
+        last = max((order for order in table["last"].to_pylist() if order is not None), default=None)
+        yield _batch(table.schema, [key], [model], [last], [told])
 
 
-def _runs(frames: Iterable[Any], names: list[str]) -> Iterator[tuple[Any, Iterator[Any]]]:
-    """Frames sorted by some columns, cut where these change: their values, and the parts that have them."""
-    parts = ((values, part) for frame in frames for values, part in frame.groupby(names, dropna=False, sort=False))
-    for values, group in itertools.groupby(parts, key=lambda item: item[0]):
+def _runs(batches: Iterable[Any], names: list[str]) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Batches sorted by some columns, cut where these change: their values, and the parts that have them."""
+    def parts() -> Iterator[tuple[Any, Any]]:
+        for batch in batches:
+            codes = [batch[name].dictionary_encode("encode").indices.to_numpy() for name in names]
+            starts = np.flatnonzero(np.any([np.diff(code, prepend=-1) != 0 for code in codes], axis=0)).tolist()
+            for start, end in itertools.pairwise([*starts, batch.num_rows]):
+                yield tuple(batch[name][start].as_py() for name in names), batch.slice(start, end - start)
+
+    for values, group in itertools.groupby(parts(), key=lambda item: item[0]):
         yield values, (part for _, part in group)
 
 
-def _models(bank: ModelBank, keys: list[Any], last: dict[Any, Any], errors: dict[Any, Any]) -> Any:
+def _models(bank: ModelBank, keys: list[Any], last: dict[Any, Any], errors: dict[Any, Any], schema: Any) -> Any:
     """The models of keys whose rows are all learned, which leave the bank."""
-    import pandas
-
     told = [_told(errors.pop(name, [])) for name in keys]
     models, orders = [], []
     for name in keys:
@@ -269,23 +249,42 @@ def _models(bank: ModelBank, keys: list[Any], last: dict[Any, Any], errors: dict
         orders.append(last.pop(name, None))
         if known:
             bank.drop(name)
-    frame = {"key": keys, "model": models, "last": pandas.Series(orders, dtype=object), "errors": told}
-    return pandas.DataFrame(frame)
+    return _batch(schema, keys, models, orders, told)
+
+
+def _model_schema(table: Any) -> Any:
+    """The columns of models learned from the rows of a table."""
+    import pyarrow as pa
+
+    key, order = (table.schema.field(name).type for name in ("key", "order"))
+    errors = pa.list_(pa.struct({"order": order, "error": text_of(table)}))
+    return pa.schema({"key": key, "model": binary_of(table), "last": order, "errors": errors})
+
+
+def _batch(schema: Any, *columns: list[Any]) -> Any:
+    import pyarrow as pa
+
+    made = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(made, schema=schema)
 
 
 def _told(errors: list[tuple[Any, str]]) -> list[dict[str, Any]]:
     return [{"order": order, "error": text} for order, text in errors]
 
 
-def scored(task: Task, frames: Iterable[Any]) -> Iterator[Any]:
-    """Predictions from frames that are sorted by key, the model of a key before its rows."""
+def scored(task: Task, batches: Iterable[Any]) -> Iterator[Any]:
+    """Predictions from batches that are sorted by key, the model of a key before its rows."""
+    import pyarrow as pa
+
     bank = task.bank()
-    for frame in frames:
-        names = frame["key"].tolist()
-        is_row = frame["is_row"].to_numpy(dtype=bool)
-        for name, model in zip(frame["key"][~is_row].tolist(), frame["model"][~is_row], strict=True):
-            bank.put(name, bytes(model))
-        if is_row.any():
-            yield score(task, bank, Rows(task, frame[is_row].reset_index(drop=True)))
-        for name in [name for name in bank.keys() if name != names[-1]]:  # noqa: SIM118 (a bank is no dict)
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        models = table.filter(pa.compute.invert(table["is_row"]))
+        for name, model in zip(models["key"].to_pylist(), models["model"].to_pylist(), strict=True):
+            bank.put(name, model)
+        rows = table.filter(table["is_row"])
+        if len(rows):
+            yield from score(task, bank, Rows(task, rows)).combine_chunks().to_batches()
+        newest = batch["key"][-1].as_py()
+        for name in [name for name in bank.keys() if name != newest]:  # noqa: SIM118 (a bank is no dict)
             bank.drop(name)

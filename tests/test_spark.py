@@ -288,12 +288,12 @@ def session():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Six files of rows in no order, for all queries that learn the usual rows."""
+    """Four files of rows in no order, for all queries that learn the usual rows."""
     place = tmp_path_factory.mktemp("spark")
     (place / "in").mkdir()
     table = frame(900)
-    for i in range(6):
-        write(place, i, table[150 * i : 150 * i + 150].sample(frac=1, random_state=i))
+    for i in range(4):
+        write(place, i, table[225 * i : 225 * i + 225].sample(frac=1, random_state=i))
     return place
 
 
@@ -352,7 +352,7 @@ def test_history_then_live_and_shards(session, folder, live):
 
     half = folder / "half"
     (half / "in").mkdir(parents=True)
-    for i in range(3, 6):
+    for i in range(2, 4):
         shutil.copy2(folder / "in" / f"{i}.parquet", half / "in")
     past = session.read.parquet(str(folder / "in")).where("time < 450")
     poison = [("s0", 1000, 1.0, float("nan"), 1.0), ("nothing", 1001, None, 1.0, 1.0)]
@@ -443,7 +443,7 @@ def test_a_killed_driver_goes_on_to_the_same_bits(session, folder, live):
     """kill -9 in the middle of a micro-batch, twice, then to the end: every row once, predictions and models equal."""
     checkpoint = folder / "killed" / "checkpoint"
     command = [sys.executable, str(Path(__file__).parent / "spark_driver.py"), str(folder)]
-    for batch in (1, 4):
+    for batch in (1, 3):
         driver = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + 300

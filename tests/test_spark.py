@@ -190,6 +190,19 @@ def test_any_model_in_batches_of_any_order(case):
         assert_models([{"key": key[0], "model": value[0]} for key, value in whole["models"].items()], wanted, model)
 
 
+def test_a_batch_of_few_keys_asks_for_them_alone():
+    """Whether a bucket is read as a whole or key by key, the same is learned."""
+    table = frame(320)
+    whole, parts = Handle(), Handle()
+    fed(processor(task(MODEL), whole), table)
+    made = processor(task(MODEL), parts)
+    fed(made, table[:300])
+    parts["models"].iterator = None  # not to be called
+    for start in range(300, 320, 2):
+        fed(made, table[start : start + 2])
+    assert parts == whole
+
+
 def test_rows_of_equal_order_are_sorted_by_what_is_in_them():
     """Rows that come at the same time: their arrival changes nothing."""
     table = frame(200).assign(time=np.arange(200) // 10)

@@ -29,7 +29,7 @@ __all__ = ["learn_history", "learn_stream", "migrate", "models", "score", "sessi
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-#: What makes the state store quick: a commit writes what has changed and no more, and no model is read only to count it.
+#: What makes the state store quick: a commit writes only what has changed, and no model is read only to be counted.
 QUICK = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
@@ -37,8 +37,7 @@ QUICK = {
 
 
 def session(master: str = "local[*]", **settings: Any) -> Any:
-    """A SparkSession with the state store that `learn_stream` needs, set to be quick; on this machine, unless ``master``
-    says more.
+    """A SparkSession with the state store that `learn_stream` needs; on this machine only, unless ``master`` says more.
 
     ``settings`` are Spark's, with "_" for ".": ``session(spark_sql_shuffle_partitions=8)``. A session that exists
     already is returned as it is, with these settings as far as they can still change.

@@ -275,11 +275,12 @@ def _told(errors: list[tuple[Any, str]]) -> list[dict[str, Any]]:
 def scored(task: Task, batches: Iterable[Any]) -> Iterator[Any]:
     """Predictions from batches that are sorted by key, the model of a key before its rows."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     bank = task.bank()
-    for batch in batches:
+    for batch in (batch for batch in batches if batch.num_rows):
         table = pa.Table.from_batches([batch])
-        models = table.filter(pa.compute.invert(table["is_row"]))
+        models = table.filter(pc.invert(table["is_row"]))
         for name, model in zip(models["key"].to_pylist(), models["model"].to_pylist(), strict=True):
             bank.put(name, model)
         rows = table.filter(table["is_row"])

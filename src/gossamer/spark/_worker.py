@@ -14,6 +14,9 @@ from gossamer.bank import ModelBank
 from gossamer.merging import merge
 from gossamer.spark._rows import CHUNK, Rows, Task, binary_of, text_of, unpacked
 
+#: As many states of a map does Spark send in one message.
+AT_ONCE = 500
+
 
 def learn(task: Task, bank: ModelBank, rows: Rows, last: dict[Any, Any]) -> tuple[Any, list[Any]]:
     """Learn rows with the models in a bank; returns what was predicted before, and the keys that have learned.
@@ -136,10 +139,10 @@ class Processor:
     def _load(self, names: list[Any], count: int) -> Iterator[tuple[Any, Any]]:
         """The state of those of some keys that have one.
 
-        To ask for a key is a message and an answer, and Spark looks for it twice; to read all keys of a bucket in a row
-        is much cheaper for each, so that is done if a good part of them is wanted.
+        To ask for a key is a message and an answer; to read all keys of a bucket is one, as long as they fit into it,
+        so that is done if a good part of them is wanted.
         """
-        if 3 * len(names) >= count:
+        if count <= AT_ONCE and 3 * len(names) >= count:
             wanted = set(names)
             yield from ((name, state) for (name,), state in self.models.iterator() if name in wanted)
         else:

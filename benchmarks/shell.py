@@ -52,7 +52,7 @@ def whole_runs(rows: list[Row], path: Path, quick: bool) -> None:
                 pass
 
     def learn() -> None:
-        pipeline(OnlineScaler(), SILKClassifier(Gaussian(1 / FEATURES), C=0.5, budget=256)).predict_learn(X, y)
+        pipeline(OnlineScaler(), SILKClassifier(Gaussian(1 / FEATURES), C=0.5)).predict_learn(X, y)
 
     progress(f"{len(X):,} rows: reading, learning, gossamer run")
     reading, learning, run, run_out, run_marked = best_of(
@@ -61,7 +61,7 @@ def whole_runs(rows: list[Row], path: Path, quick: bool) -> None:
         lambda: command("run", path, "--target", "y", "--quiet", "--out", out),
         lambda: command("run", path, "--target", "y", "--quiet", "--checkpoint", mark),
     )  # fmt: skip
-    work = f"`gossamer run` on a {len(X):,} x {FEATURES} CSV, SILK, budget 256: all / (reading + learning in memory)"
+    work = f"`gossamer run` on a {len(X):,} x {FEATURES} CSV, SILK, Project(256): all / (reading + learning in memory)"
     add(rows, work, run / (reading + learning), 2.0, 1.5)
     add(rows, "the same with `--out predictions.csv`", run_out / (reading + learning), 3.0, 2.0)
     add(rows, "the same with `--checkpoint` / without", run_marked / run, 1.05, 1.02)

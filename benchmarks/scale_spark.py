@@ -21,7 +21,7 @@ from harness import Row, add, machine, progress, report, table
 from gossamer import SILKClassifier, spark
 from gossamer.kernels import Gaussian
 
-FEATURES, BUDGET, BUCKETS = 20, 100, 8
+FEATURES, BUDGET, BUCKETS = 20, 100, 32
 MODEL = SILKClassifier(Gaussian(0.05), C=1.0, reg=1e-4, budget=BUDGET)
 NAMES = [f"x{i}" for i in range(FEATURES)]
 COLUMNS = {

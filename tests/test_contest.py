@@ -157,6 +157,8 @@ def test_the_best_is_bold_and_limits_are_marked():
     table = standings.front(made(*ours, *rivals))
     assert "| w: error | **0.2000**, 1,000/s |  | 0.2200, 20/s; **0.2500**†, 10/s |" in table
     assert "first 10 rows" in standings.every(made(*ours, *rivals))
+    near = line("w", "Gossamer", {10: 0.31, 100: 0.2015}, 5e3)
+    assert "| w: error | **0.2015**, 5,000/s |" in standings.front(made(*ours, near, *rivals))
     worse = line("w", "river", {10: 0.36}, 10.0)
     assert "| w: error | **0.2000**, 1,000/s |  | 0.2200, 20/s |" in standings.front(made(*ours, worse, rivals[1]))
 

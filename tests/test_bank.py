@@ -258,6 +258,26 @@ def test_a_heavy_key_beside_many_light_ones():
     assert not scores[~heavy].any()
 
 
+@pytest.mark.parametrize("names", [
+    np.array([-3, 5, 7, -100], dtype=np.int8), np.array([2**64 - 1, 0, 7], dtype=np.uint64),
+    np.array([-(2**63), 2**63 - 1, 0]), np.arange(70_000) * 3,
+], ids=["int8", "uint64", "int64", "many"])  # fmt: skip
+def test_numbers_as_keys(names):
+    """Arrays of numbers are gathered as the same numbers in a list are, also with bad rows between and an order."""
+    rng = np.random.default_rng(0)
+    keys = rng.permutation(np.concatenate([names, names[::2]]))
+    X = rng.normal(size=(len(keys), 2))
+    X[3] = np.nan
+    order = rng.integers(0, 5, len(keys))
+    banks = [ModelBank(SILKRegressor(Gaussian(0.5), budget=5), errors="report") for _ in range(2)]
+    scores = [bank.learn(some, X, X[:, 0], order) for bank, some in zip(banks, (keys, keys.tolist()), strict=True)]
+    assert np.array_equal(*scores, equal_nan=True)
+    assert sorted(banks[0]) == sorted(banks[1])
+    assert banks[0].errors == banks[1].errors
+    assert [(type(error.key), error.position) for error in banks[0].errors] == [(int, 3)]
+    assert all(banks[0].dump(key) == banks[1].dump(key) for key in list(banks[0])[:50])
+
+
 def test_kinds_of_keys(tmp_path):
     """Ints, texts and bytes are keys, and 1, "1" and b"1" are three, also in a file."""
     keys = [1, "1", b"1", -(2**63), "", "ü", 1]

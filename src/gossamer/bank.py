@@ -111,7 +111,7 @@ class ModelBank:
             names = self._names(X)
             rows = _keyed.checked(self, keys, X, order, self.n_features_in_, self._dtype)
             labels = self._targets(rows, y)
-            self._refuse(rows.bad, rows.keys)
+            self._refuse(rows.bad, rows)
             groups, failed = _keyed.gathered(rows), {}
             out = self._room(len(rows.keys), labels)
             if groups.keys:
@@ -123,7 +123,7 @@ class ModelBank:
                 self._labels = labels
             if told is not None:
                 self.offset = json.loads(told)
-            self._report({**rows.bad, **failed}, rows.keys)
+            self._report({**rows.bad, **failed}, rows)
             return out
 
     def _learn_groups(self, engine: Any, groups: Groups, rows: Rows, labels: list[Any], out: Floats) -> dict[int, str]:
@@ -141,7 +141,7 @@ class ModelBank:
                 part = groups.part(first, min(first + at_once, len(groups.keys)))
                 before = shelf.get(part.keys)
                 after, bad = engine.learn(before, part, rows, labels, out)
-                self._refuse(bad, rows.keys)
+                self._refuse(bad, rows)
                 failed.update(bad)
                 kept = [i for i, state in enumerate(after) if state is not None]  # a new key may have bad rows only
                 shelf.put([part.keys[i] for i in kept], [after[i] for i in kept], [before[i] for i in kept])
@@ -176,20 +176,20 @@ class ModelBank:
         with self._lock:
             self._names(X)
             rows = _keyed.checked(self, keys, X, None, self.n_features_in_, self._dtype)
-            self._refuse(rows.bad, rows.keys)
+            self._refuse(rows.bad, rows)
             out, winners = self._room(len(rows.keys), self._labels), np.full(len(rows.keys), -1, dtype=np.int64)
             groups = _keyed.gathered(rows)
             for first in range(0, len(groups.keys), FEWEST):
                 part = groups.part(first, min(first + FEWEST, len(groups.keys)))
                 states = self._shelf.get(part.keys)
                 for group in (i for i, state in enumerate(states) if state is None):
-                    rows.refuse(part.of(group), lambda i: _checks.wrong(self, "keys", "those of models", rows.keys[i]))
+                    rows.refuse(part.of(group), lambda i: _checks.wrong(self, "keys", "those of models", rows.key(i)))
                 there = [i for i, state in enumerate(states) if state is not None]
                 if there:
                     states, part = [states[i] for i in there], part.only(there)
                     rows.bad.update(self._engine.score(states, part, rows, self._labels, out, winners))
-                self._refuse(rows.bad, rows.keys)
-            self._report(rows.bad, rows.keys)
+                self._refuse(rows.bad, rows)
+            self._report(rows.bad, rows)
             return out, winners
 
     # --------------------------------------------------------------------------------------------------------- models
@@ -385,14 +385,14 @@ class ModelBank:
         many = len(labels) > 2 or structured
         return np.full((count, len(labels)) if many else count, np.nan)
 
-    def _refuse(self, bad: dict[int, str], keys: list[Any]) -> None:
+    def _refuse(self, bad: dict[int, str], rows: Rows) -> None:
         """Raise for the first bad row, unless bad rows are to be reported."""
         if bad and not self._reports:
             position = min(bad)
-            raise ValueError(f"{bad[position]} It is row {position}, of key {keys[position]!r}.")
+            raise ValueError(f"{bad[position]} It is row {position}, of key {rows.key(position)!r}.")
 
-    def _report(self, bad: dict[int, str], keys: list[Any]) -> None:
-        self.errors = [RowError(keys[position], position, bad[position]) for position in sorted(bad)]
+    def _report(self, bad: dict[int, str], rows: Rows) -> None:
+        self.errors = [RowError(rows.key(position), position, bad[position]) for position in sorted(bad)]
 
     def __repr__(self) -> str:
         return f"ModelBank({self.template}, {len(self)} models)"

@@ -13,10 +13,10 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src core -name __pycache__ -prune -o ! -name '*.pyc' -print)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-spark figures docs dist bench bench-budgets bench-scale bench-video sanitize clean
+.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-scale bench-video sanitize clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.extra-plot ## six learners on a drifting stream: tables, and a picture in out/demo.png
 	@mkdir -p out
@@ -76,6 +76,9 @@ bench-scale: $(VENV)/.extra-bench $(VENV)/.extra-spark $(VENV)/.extra-dask ## ma
 	@$(BIN)/python benchmarks/scale_spark.py $(ARGS)
 	@$(BIN)/python benchmarks/shards.py $(ARGS)
 	@$(BIN)/python benchmarks/sweeps.py $(ARGS)
+
+example-spark: $(VENV)/.extra-spark $(VENV)/.extra-plot ## a detector for each of 92 series, on Spark and in a bank (GOSSAMER_DATA has them)
+	@$(BIN)/python examples/spark_keyed_anomalies.py $(ARGS)
 
 sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-behaviour sanitizers
 	@command -v cmake > /dev/null || $(PIP) install -qq cmake

@@ -141,8 +141,11 @@ def fed(made, table, target="y"):
     """What a processor returns for one batch."""
     rows = prepared(table, target)
     rows = rows.append_column("bucket", pyarrow.array(np.zeros(len(table), np.int32)))
-    parcels = [batch.to_pandas() for batch in _rows.packed([rows[:50], rows[50:]])]
-    return pandas.concat(list(made.handleInputRows((0,), iter(parcels), None)))
+    parcels = [batch.to_pandas() for part in (rows[:50], rows[50:]) for batch in _rows.packed([part])]
+    returned = list(made.handleInputRows((0,), iter(parcels), None))
+    for column in (table[name] for table in returned for name in table):
+        assert isinstance(pyarrow.Array.from_pandas(column), pyarrow.Array)  # in one piece, or Spark cannot send it
+    return pandas.concat(returned)
 
 
 def labelled(table):

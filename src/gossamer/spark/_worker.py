@@ -127,7 +127,8 @@ class Processor:
             late = [place for place, text in found.errors.items() if text.startswith("Late: ")]
             results = results.take(np.delete(np.arange(len(results)), late))
         for start in range(0, len(results), CHUNK):
-            yield results.slice(start, CHUNK).to_pandas(integer_object_nulls=True)  # no whole number becomes a float
+            # in one piece, for Spark cannot send others; and no whole number becomes a float
+            yield results.slice(start, CHUNK).combine_chunks().to_pandas(integer_object_nulls=True)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802
         """There are no timers."""

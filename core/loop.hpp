@@ -164,6 +164,7 @@ public:
 private:
     Values sums_;                       // [(coefficient row * 16 + partial sum) * ld + row of the block]
     Values f_, v_, move_, trace_move_;  // of the example at hand
+    Values row_;                        // its kernel values, where they are needed in a row
     Values values_;                     // from a direct source
     std::ptrdiff_t ld_ = 0;
     int rows_ = 0;
@@ -255,9 +256,9 @@ private:
     // f and v at row t once more, after the coefficients have changed
     template <class T> void see(int t, const Block<T>& block) {
         const Expansion& e = expansion;
-        Values row(e.size());
-        for (int i = 0; i < e.size(); ++i) row[i] = static_cast<double>(block.g[i * block.ld + t]);
-        const auto sum = [&](const Values& coefs) { return tiles<double>().dot(row.data(), coefs.data(), e.size()); };
+        row_.resize(e.size());
+        for (int i = 0; i < e.size(); ++i) row_[i] = static_cast<double>(block.g[i * block.ld + t]);
+        const auto sum = [&](const Values& coefs) { return tiles<double>().dot(row_.data(), coefs.data(), e.size()); };
         for (int c = 0; c < e.outputs(); ++c) f_[c] = e.scale * sum(e.raw[c]);
         e.join(f_.data());
         for (int c = 0; with_trace_ && c < e.outputs(); ++c) v_[c] = e.trace_scale * sum(e.trace[c]) + e.mix * f_[c];

@@ -145,9 +145,9 @@ def test_algebra():
 
 @pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), 2 * Gaussian() + Linear(), Gaussian() * Laplace()], ids=str)
 def test_scale(kernel):
-    """gamma="scale" is 1 / (features * variance) of ten rows or more, 1 / features otherwise, also inside sums."""
+    """gamma="scale" divides by the features and by the variance (Laplace: deviation) of ten rows or more, also in sums."""
     X = 3 * np.random.default_rng(4).normal(size=(50, 4))
-    fixed = {Gaussian(): Gaussian(1 / (4 * X.var())), Laplace(): Laplace(1 / (4 * X.var()))}
+    fixed = {Gaussian(): Gaussian(1 / (4 * X.var())), Laplace(): Laplace(1 / (4 * X.std()))}
     settled = kernel.resolve(X)
     assert "scale" in repr(kernel)
     assert "scale" not in repr(settled)

@@ -161,10 +161,7 @@ class Compact:
         """The width that the kernel of each new model settles on: from its first rows, as they reach the kernel."""
         gammas = np.full(len(states), np.nan)
         for group in (i for i, state in enumerate(states) if state is None):
-            at = groups.of(group)
-            if self.kind == "label" and self.classes is None and rows.y is not None:
-                at = at[: _third(rows.y[at])]  # what comes later is learned by another learner
-            X = rows.X[at]
+            X = rows.X[groups.of(group)]
             if self.scaler is not None and len(X) >= 10:
                 fresh: Floats = np.zeros((2, X.shape[1]))
                 keep, scaler = 1.0 - self.scaler.forget, self.scaler
@@ -335,12 +332,3 @@ def _ranks(labels: list[Any]) -> Any:
     ranks = np.empty(len(labels), dtype=np.int32)
     ranks[np.argsort(np.array(labels), kind="stable") if labels else []] = np.arange(len(labels))
     return ranks
-
-
-def _third(codes: Floats) -> int:
-    """Where the first row of a third class stands; at the end if there is none."""
-    first = np.flatnonzero(codes != codes[0])
-    if not len(first):
-        return len(codes)
-    third = np.flatnonzero((codes != codes[0]) & (codes != codes[first[0]]))
-    return int(third[0]) if len(third) else len(codes)

@@ -213,6 +213,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """Learn rows among which is the first of a third class: from there on, with a score for each class."""
         known = len(self.__dict__.get("_order", []))
         X = _rows.check(learner, X)
+        _rows.settle(learner, X)  # on the whole batch, not on what comes before the third class
         rows = len(X) if isinstance(X, list) else int(X.shape[0])
         codes, weights = _checks.vector(self, "y", codes, rows), _checks.weights(self, sample_weight, rows)
         split = int(np.argmax(codes > 1))
@@ -221,7 +222,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         scores, first = np.zeros(0), learner.state()
         if split:
             scores, _ = _rows.learn(learner, X[:split], 2.0 * codes[:split] - 1.0, cut[0])
-        later.kernel = learner.kernel if split or known else later.kernel
+        later.kernel = learner.kernel
         later.restore(_labels.widened(learner.state()))
         try:
             rest, _ = _rows.learn(later, X[split:], codes[split:], cut[1])

@@ -76,6 +76,11 @@ def check(learner: Learner, X: Any) -> Any:
     return X
 
 
+def settle(learner: Learner, X: Any) -> None:
+    """`Learner.settle`, for checked sparse rows too: on the first part, which is what `learn` would settle it on."""
+    learner.settle(next(_parts(X))[1] if _sparse(learner, X) else X)
+
+
 def _sparse(learner: Learner, X: Any) -> bool:
     return issparse(X) and not getattr(learner.kernel, "objects", False)
 

@@ -119,14 +119,14 @@ class Gaussian(Kernel):
         _check_gamma(self, self.gamma)
 
     def __call__(self, A: Array, B: Array) -> Array:
-        gamma = _settled(self, self.gamma, A)
+        gamma = _variance_scale(A) if isinstance(self.gamma, str) else float(self.gamma)
         return np.asarray(np.exp(-A.dtype.type(gamma) * squared_distances(A, B, gamma)))
 
     def diag(self, A: Array) -> Array:
         return np.ones(len(A), dtype=A.dtype)
 
     def resolve(self, X: Array) -> Kernel:
-        return replace(self, gamma=_scale(X)) if isinstance(self.gamma, str) else self
+        return replace(self, gamma=_variance_scale(X)) if isinstance(self.gamma, str) else self
 
     def numbers(self) -> tuple[float, ...]:
         return (float(self.gamma),)
@@ -137,7 +137,9 @@ class Gaussian(Kernel):
 
 @dataclass(frozen=True)
 class Laplace(Kernel):
-    """k(x, s) = exp(-gamma ||x - s||_1); ``gamma="scale"`` as in `Gaussian`.
+    """k(x, s) = exp(-gamma ||x - s||_1).
+
+    ``gamma="scale"`` settles gamma = 1 / (features * standard deviation), when and where `Gaussian` does.
 
     >>> round(float(Laplace(0.5)(np.zeros((1, 2)), np.ones((1, 2)))[0, 0]), 6)
     0.367879
@@ -150,14 +152,14 @@ class Laplace(Kernel):
         _check_gamma(self, self.gamma)
 
     def __call__(self, A: Array, B: Array) -> Array:
-        gamma = _settled(self, self.gamma, A)
+        gamma = _deviation_scale(A) if isinstance(self.gamma, str) else float(self.gamma)
         return np.asarray(np.exp(-gamma * cdist(A, B, "cityblock"))).astype(A.dtype, copy=False)
 
     def diag(self, A: Array) -> Array:
         return np.ones(len(A), dtype=A.dtype)
 
     def resolve(self, X: Array) -> Kernel:
-        return replace(self, gamma=_scale(X)) if isinstance(self.gamma, str) else self
+        return replace(self, gamma=_deviation_scale(X)) if isinstance(self.gamma, str) else self
 
     def numbers(self) -> tuple[float, ...]:
         return (float(self.gamma),)
@@ -236,10 +238,17 @@ def _check_gamma(kernel: Kernel, gamma: Any) -> None:
         _checks.number(kernel, "gamma", gamma, 0.0, math.inf)
 
 
-def _settled(kernel: Kernel, gamma: float | str, A: Array) -> float:
-    return _scale(A) if isinstance(gamma, str) else float(gamma)
+def _variance_scale(X: Array) -> float:
+    """1 / (features * variance), so that gamma times a squared distance does not depend on the unit of the features."""
+    return 1.0 / (int(X.shape[1]) * _variance(X))
 
 
-def _scale(X: Array) -> float:
+def _deviation_scale(X: Array) -> float:
+    """1 / (features * standard deviation), the same for a sum of absolute differences."""
+    return 1.0 / (int(X.shape[1]) * math.sqrt(_variance(X)))
+
+
+def _variance(X: Array) -> float:
+    """The variance of all numbers of at least ten rows; 1 for fewer rows, or where nothing varies."""
     variance = float(np.var(X, dtype=np.float64)) if len(X) >= 10 else 1.0
-    return 1.0 / (int(X.shape[1]) * (variance if variance > 0 else 1.0))
+    return variance if variance > 0 else 1.0

@@ -136,6 +136,12 @@ class Learner(Stored):
         scores = self._flat(batch.scores)
         return (scores, batch.levels) if with_levels else scores
 
+    def settle(self, X: Any) -> None:
+        """Settle what of the kernel depends on the data, such as ``gamma="scale"``, on these rows; `learn` does so with
+        its first batch. Nothing happens once rows have been learned."""
+        if self._machine is None:
+            self.kernel = self.kernel.resolve(self.check_rows(X))
+
     def _flat(self, scores: Floats) -> Floats:
         """One score per row as a vector; one per class as a matrix."""
         return scores if self.loss.target == "label" else scores[:, 0]

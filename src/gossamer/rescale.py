@@ -150,6 +150,12 @@ class Rescaled(Learner):
         self._moments = moments
         return result
 
+    def settle(self, X: Any) -> None:
+        """As `Learner.settle`, on the rows as they are learned."""
+        if self._machine is None:
+            P = self.coordinates_of(self.check_rows(X))
+            self.kernel = self.kernel.resolve(learned(no_moments(P.shape[1]), P)[0])
+
     def score(self, X: Any, average: bool = False) -> Floats:
         """As `Learner.score`."""
         return super().score(self.as_scored(X), average)

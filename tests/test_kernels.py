@@ -145,7 +145,7 @@ def test_algebra():
 
 @pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), 2 * Gaussian() + Linear(), Gaussian() * Laplace()], ids=str)
 def test_scale(kernel):
-    """gamma="scale" divides by the features and by the variance (Laplace: deviation) of ten rows or more, also in sums."""
+    """gamma="scale" divides by features and variance (Laplace: deviation) of ten rows or more, also inside sums."""
     X = 3 * np.random.default_rng(4).normal(size=(50, 4))
     fixed = {Gaussian(): Gaussian(1 / (4 * X.var())), Laplace(): Laplace(1 / (4 * X.std()))}
     settled = kernel.resolve(X)

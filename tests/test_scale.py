@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import pytest
 from parts import classes, of_one_number
-from test_estimators import ADDITIVE, DETECTORS, FOUND, MANY, REGRESSORS, name_of
+from test_estimators import ADDITIVE, DETECTORS, FOUND, MANY, REGRESSORS
 
 import gossamer
 from gossamer import OnlineScaler, pipeline
@@ -35,7 +35,7 @@ KERNELS = scaling_kernels()
 def data(part, count, rows=120):
     """Rows off the origin, and targets for this estimator; all ``count`` classes come early, one after the other."""
     rng = np.random.default_rng(count)
-    X = rng.normal(size=(rows, 3)) + [0.5, 0.0, -0.5]
+    X = rng.normal([0.5, 0.0, -0.5], size=(rows, 3))
     smooth = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=rows)
     if part in DETECTORS:
         return X, None

@@ -26,6 +26,7 @@ template <class T> struct Call {
     const T* x = nullptr;                  // (all rows, features)
     const std::int64_t *rows = nullptr, *starts = nullptr;
     const double* y = nullptr;             // targets, or numbers of labels
+    const double* weights = nullptr;       // may be null: all 1
     const std::int32_t* ranks = nullptr;   // the column of each label
     std::size_t labels = 0;
     const double* gammas = nullptr;        // for models that are new, where each has its own
@@ -90,7 +91,7 @@ private:
 
     const Make& make_;
     Model<T> model_;
-    Values before_, scores_, levels_, targets_;
+    Values before_, scores_, levels_, targets_, weights_;
     std::vector<std::int64_t> places_;
     std::vector<int> known_;  // labels known before each row
     std::vector<T> z_;
@@ -99,6 +100,7 @@ private:
     void room(std::size_t rows) {
         z_.resize(rows * make_.features);
         targets_.resize(rows);
+        weights_.resize(rows);
         places_.resize(rows);
         known_.resize(rows);
     }
@@ -130,6 +132,7 @@ private:
             known_[count] = static_cast<int>(model_.order.size());
             if (fresh_label) model_.order.push_back(static_cast<std::uint32_t>(call.y[row]));
             targets_[count] = target;
+            if (call.weights != nullptr) weights_[count] = call.weights[row];
             places_[count++] = row;
         }
         return count;
@@ -188,7 +191,7 @@ private:
     void teach_two(int count, const Call<T>& call) {
         if (make_.labels)
             for (int t = 0; t < count; ++t) targets_[t] = 2.0 * targets_[t] - 1.0;
-        run(model_.two, 0, count, 1);
+        run(model_.two, 0, count, 1, call);
         for (int t = 0; t < count; ++t) {
             if (make_.labels)
                 emit_two(scores_[t], make_.given >= 0 ? make_.given : known_[t], places_[t], call);
@@ -200,16 +203,17 @@ private:
     void teach_many(int first, int count, const Call<T>& call) {
         int outputs = static_cast<int>(model_.many->loop().known);
         for (int t = first; t < count; ++t) outputs = std::max(outputs, static_cast<int>(targets_[t]) + 1);
-        run(*model_.many, first, count, outputs);
+        run(*model_.many, first, count, outputs, call);
         for (int t = first; t < count; ++t)
             emit_many(scores_.data() + static_cast<std::ptrdiff_t>(t - first) * outputs, outputs, places_[t], call);
     }
 
-    void run(Learner<T>& learner, int first, int count, int outputs) {
+    void run(Learner<T>& learner, int first, int count, int outputs, const Call<T>& call) {
         scores_.resize(static_cast<std::size_t>(count - first) * outputs);
         levels_.resize(count - first);
         Block<T> block;
         block.y = make_.detects ? nullptr : targets_.data() + first;
+        block.weights = call.weights == nullptr ? nullptr : weights_.data() + first;
         block.scores = scores_.data();
         block.columns = outputs;
         block.levels = levels_.data();

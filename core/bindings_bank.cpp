@@ -95,14 +95,17 @@ template <class T> void bind(nb::module_& m, const char* name) {
             "own_width"_a, "scaler"_a.none(), "kind"_a, "given"_a)
         .def(
             "learn",
-            [](B& self, const States& states, Matrix<T> x, std::optional<Vector<double>> y, Vector<std::int64_t> rows,
-               Vector<std::int64_t> starts, Vector<std::int32_t> ranks, std::optional<Vector<double>> gammas, Out out,
+            [](B& self, const States& states, Matrix<T> x, std::optional<Vector<double>> y,
+               std::optional<Vector<double>> weights, Vector<std::int64_t> rows, Vector<std::int64_t> starts,
+               Vector<std::int32_t> ranks, std::optional<Vector<double>> gammas, Out out,
                Room<std::uint8_t> refused, bool columns, int threads) {
                 const auto found = pointers<T>(states);
                 Call<T> call = make_call<T>(self, found.size(), x, rows, starts, ranks, out, refused, columns);
                 if (y) expect(y->size() == x.shape(0), "a target for each row");
+                if (weights) expect(weights->size() == x.shape(0), "a weight for each row");
                 if (gammas) expect(gammas->size() == found.size(), "a gamma for each state");
                 call.y = y ? y->data() : nullptr;
+                call.weights = weights ? weights->data() : nullptr;
                 call.gammas = gammas ? gammas->data() : nullptr;
                 std::vector<std::string> made(found.size());
                 {
@@ -122,8 +125,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 }
                 return after;
             },
-            "states"_a, "x"_a, "y"_a.none(), "rows"_a, "starts"_a, "ranks"_a, "gammas"_a.none(), "out"_a, "refused"_a,
-            "columns"_a, "threads"_a)
+            "states"_a, "x"_a, "y"_a.none(), "weights"_a.none(), "rows"_a, "starts"_a, "ranks"_a, "gammas"_a.none(), "out"_a,
+            "refused"_a, "columns"_a, "threads"_a)
         .def(
             "score",
             [](B& self, const States& states, Matrix<T> x, Vector<std::int64_t> rows, Vector<std::int64_t> starts,

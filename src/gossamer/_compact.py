@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gossamer import _checks, _core, store
+from gossamer import _checks, _core, _labels, store
 from gossamer._estimators import description, kind_of, last_step, primed
 from gossamer._keyed import LABELS, Groups, Rows
 from gossamer._online import OnlineClassifier, OnlineDetector, OnlineRegressor
@@ -128,8 +128,8 @@ class Compact:
         gammas = self._gammas(states, groups, rows) if self.own_width else None
         room = out if out.ndim == 2 else out[:, None]
         after = self.core.learn(
-            states, rows.X, rows.y, groups.rows, groups.starts, _ranks(labels), gammas, room, refused, out.ndim == 2,
-            self.threads,
+            states, rows.X, rows.y, rows.weights, groups.rows, groups.starts, _ranks(labels), gammas, room, refused,
+            out.ndim == 2, self.threads,
         )  # fmt: skip
         return after, self._reasons(refused, rows, labels)
 
@@ -144,6 +144,25 @@ class Compact:
             self.threads,
         )  # fmt: skip
         return self._reasons(refused, rows, labels)
+
+    def proba(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
+    ) -> dict[int, str]:
+        """The probabilities of all labels, by their ranks; 0 for those that a model has not seen."""
+        scores, ranks = np.full(out.shape, np.nan), _ranks(labels)
+        bad = self.score(states, groups, rows, labels, scores, np.full(len(out), -1, dtype=np.int64))
+        good = np.ones(len(out), dtype=bool)
+        good[list(bad)] = False
+        for group, state in enumerate(states):
+            _, _, flags, _, _, _, count = SIZES.unpack_from(state)
+            at = groups.of(group)
+            at = at[good[at]]
+            own = np.sort(ranks[np.frombuffer(state, "<u4", count, SIZES.size)])
+            # two classes have -f / 2 and f / 2
+            found = scores[np.ix_(at, own)] if flags & MANY else 2.0 * scores[at, own[-1]]
+            out[at] = 0.0
+            out[np.ix_(at, own)] = _labels.probabilities(found, count)
+        return bad
 
     def _reasons(self, refused: Any, rows: Rows, labels: list[Any]) -> dict[int, str]:
         """What is wrong with the rows that the core has refused."""

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import clone
 
 from gossamer import _checks, store
-from gossamer._checks import Array
 from gossamer._keyed import Groups, Rows
 from gossamer._nodes import Encoder
 from gossamer._online import OnlineClassifier, OnlineDetector
@@ -82,14 +81,14 @@ class Estimators:
             model = primed(self.model, self.classes) if state is None else copy.deepcopy(state)
             targets = self._targets(rows.y, at, labels)
             try:
-                self._learn(model, rows.X, targets, at, ranks, out)
+                self._learn(model, rows, targets, at, ranks, out)
                 return model, {}
             except ValueError:
                 bad: dict[int, str] = {}
             for i, position in enumerate(at):  # a bad row changes nothing, so that the others can go on
                 row = at[i : i + 1]
                 try:
-                    self._learn(model, rows.X, None if targets is None else targets[i : i + 1], row, ranks, out)
+                    self._learn(model, rows, None if targets is None else targets[i : i + 1], row, ranks, out)
                 except ValueError as error:
                     bad[int(position)] = str(error)
                     out[row] = np.nan
@@ -125,15 +124,38 @@ class Estimators:
             failed.update(bad)
         return failed
 
+    def proba(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
+    ) -> dict[int, str]:
+        """The probabilities of all labels, by their ranks; 0 for those that a model has not seen."""
+        ranks = _ranks(labels)
+
+        def ask_key(group: int) -> dict[int, str]:
+            model, at = states[group], groups.of(group)
+            try:
+                found = model.predict_proba(rows.X[at])
+            except ValueError as error:
+                return {int(position): str(error) for position in at}
+            spread = np.zeros((len(at), out.shape[1]))
+            spread[:, [ranks[label] for label in last_step(model).classes_.tolist()]] = found
+            out[at] = spread
+            return {}
+
+        failed: dict[int, str] = {}
+        for bad in self._each(ask_key, len(groups.keys)):
+            failed.update(bad)
+        return failed
+
     def _each(self, work: Callable[[int], Any], count: int) -> list[Any]:
         if self.threads == 1 or count < 2:
             return [work(group) for group in range(count)]
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(work, range(count)))
 
-    def _learn(self, model: Any, X: Array, targets: Any, at: Any, ranks: dict[Any, int], out: Floats) -> None:
+    def _learn(self, model: Any, rows: Rows, targets: Any, at: Any, ranks: dict[Any, int], out: Floats) -> None:
         known = len(last_step(model).__dict__.get("_order", []))
-        scores = model.predict_learn(X[at], targets)
+        weights = {} if rows.weights is None else {"sample_weight": rows.weights[at]}
+        scores = model.predict_learn(rows.X[at], targets, **weights)
         out[at] = _spread(last_step(model), scores, ranks, out.shape[1], known, targets) if out.ndim == 2 else scores
 
     def _targets(self, y: Floats | None, at: Any, labels: list[Any]) -> Any:

@@ -28,6 +28,12 @@ class RowError(NamedTuple):
     message: str
 
 
+class UnknownKeyError(ValueError, KeyError):
+    """A key without a model: a ValueError like every other of Gossamer that is a KeyError too."""
+
+    __str__ = ValueError.__str__  # KeyError would put it in quotation marks
+
+
 @dataclass
 class Rows:
     """The rows of a call as they came, with what is wrong with some of them, by position."""
@@ -35,6 +41,7 @@ class Rows:
     keys: list[Any] | Ints
     X: Array
     y: Floats | None = None
+    weights: Floats | None = None
     order: Array | None = None
     bad: dict[int, str] = field(default_factory=dict)
 
@@ -155,7 +162,7 @@ def checked(owner: object, keys: Any, X: Any, order: Any, width: int | None, dty
 
 def real_targets(owner: object, rows: Rows, y: Any) -> Floats:
     """The targets of a regression; the rows of those that are no finite numbers are bad."""
-    values = _sequence(owner, y, len(rows.keys))
+    values = _sequence(owner, "y", y, len(rows.keys))
     try:
         targets = _checks.vector(owner, "y", values, len(rows.keys))
     except ValueError:
@@ -165,9 +172,23 @@ def real_targets(owner: object, rows: Rows, y: Any) -> Floats:
     return targets
 
 
+def row_weights(owner: object, rows: Rows, values: Any) -> Floats | None:
+    """How much each row counts; rows whose weight is no finite number, or a negative one, are bad."""
+    if values is None:
+        return None
+    given = _sequence(owner, "sample_weight", values, len(rows.keys))
+    try:
+        return _checks.weights(owner, given, len(rows.keys))
+    except ValueError:
+        weights = np.array([_number(value) for value in given])
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    rows.refuse(wrong, lambda i: _checks.wrong(owner, "sample_weight", "a finite number in [0, inf)", given[i]))
+    return weights
+
+
 def label_targets(owner: object, rows: Rows, y: Any, known: Sequence[Any], given: bool) -> tuple[Floats, list[Any]]:
     """The numbers of the labels, and the list of all labels that they index: those known and those that came now."""
-    labels, count = _checks.column(owner, _sequence(owner, y, len(rows.keys))), len(rows.keys)
+    labels, count = _checks.column(owner, _sequence(owner, "y", y, len(rows.keys))), len(rows.keys)
     order = list(known)
     if labels.dtype.kind in "biufU" and count and not rows.bad:  # most often there are few, and no bad ones
         first = order if given else list(dict.fromkeys([*order, *labels[:64].tolist()]))
@@ -263,12 +284,17 @@ def _not_finite(owner: object, x: Array) -> ValueError:
     return _checks.wrong(owner, "X", "finite, without NaN or infinity", f"{x[column]} in column {column}")
 
 
-def _sequence(owner: object, y: Any, count: int) -> Any:
+def _sequence(owner: object, parameter: str, y: Any, count: int) -> Any:
     if y is None:
-        raise _checks.wrong(owner, "y", "given for a model that learns targets", None)
-    values = y if hasattr(y, "__len__") else list(y)
-    if len(values) != count:
-        raise _checks.wrong(owner, "y", f"a vector with one entry per row ({count})", len(values))
+        raise _checks.wrong(owner, parameter, "given for a model that learns targets", None)
+    try:
+        values = y if hasattr(y, "__len__") else list(y)
+        length = len(values)
+    except TypeError:
+        length = None
+    if length != count:
+        got = y if length is None else length
+        raise _checks.wrong(owner, parameter, f"a vector with one entry per row ({count})", got)
     return values if isinstance(values, list) else np.asarray(values)
 
 

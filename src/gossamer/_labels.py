@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from gossamer import _checks
 from gossamer._checks import Array
@@ -63,3 +64,13 @@ def per_class(scores: Floats, codes: Floats, known: int, columns: int) -> Floats
     out[first | (known > 0), 0] = -0.5 * scores[first | (known > 0)]
     out[second | (known > 1), 1] = 0.5 * scores[second | (known > 1)]
     return out
+
+
+def probabilities(scores: Floats, classes: int) -> Floats:
+    """The probabilities of the classes, of scores with the logistic loss: one for two classes, or one for each."""
+    if scores.ndim == 2:
+        # in C order, in which every row is summed alike, whatever rows are around it
+        return np.asarray(softmax(np.ascontiguousarray(scores), axis=1))
+    if classes == 1:
+        return np.ones((len(scores), 1))
+    return np.column_stack([expit(-scores), expit(scores)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -296,12 +295,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     @available_if(lambda self: getattr(self, "loss", None) == "logistic")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for the logistic loss."""
-        scores = self.decision_function(X)
-        if scores.ndim == 2:
-            return np.asarray(softmax(scores, axis=1))
-        if len(self.classes_) == 1:
-            return np.ones((len(scores), 1))
-        return np.column_stack([expit(-scores), expit(scores)])
+        return _labels.probabilities(self.decision_function(X), len(self.classes_))
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]

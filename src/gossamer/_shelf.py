@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import sqlite3
 import tempfile
@@ -47,12 +49,36 @@ class Shelf:
         self.held = 0  # bytes of the states in memory
         self.count = 0  # keys, wherever they are
         self.largest = 256
+        self.path = ""
         self._file: sqlite3.Connection | None = None
+        self._only_there = False  # whether the open transaction has what is not in memory any more
+        self._lost = False  # whether a failure has taken it away
         if path is not None or memory is not None:
             folder = tempfile.mkdtemp(prefix="gossamer-bank-") if path is None else None
-            self._file = opened(os.path.join(folder, "bank.sqlite") if folder else os.fspath(path or ""))
+            self.path = os.path.join(folder, "bank.sqlite") if folder else os.fspath(path or "")
+            self._file = opened(self.path)
             self._discard = weakref.finalize(self, _discard, self._file, folder)
-            self.count = int(self._file.execute("SELECT count(*) FROM models").fetchone()[0])
+            with self._using() as file:
+                self.count = int(file.execute("SELECT count(*) FROM models").fetchone()[0])
+
+    def __len__(self) -> int:
+        return self.count
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        """The file, for a few statements. Should they fail, the error names it, and the file is at its last commit."""
+        assert self._file is not None
+        if self._lost:
+            raise OSError(errno.EIO, "a write has failed; the last commit is there: open the bank again", self.path)
+        try:
+            yield self._file
+        except sqlite3.Error as error:
+            if self._file.in_transaction and not self._only_there:
+                with contextlib.suppress(sqlite3.Error):
+                    self._file.execute("ROLLBACK")  # everything is in memory too
+            elif self._only_there and not self._file.in_transaction:
+                self._lost = True  # SQLite has rolled back
+            raise failure(error, self.path) from None
 
     # -------------------------------------------------------------------------------------------------------- states
 
@@ -63,13 +89,37 @@ class Shelf:
             return found
         missing = [i for i, state in enumerate(found) if state is None]
         for start in range(0, len(missing), AT_ONCE):
-            part = missing[start : start + AT_ONCE]
+            part = [i for i in missing[start : start + AT_ONCE] if _storable(keys[i])]
             query = f"SELECT key, state FROM models WHERE key IN ({','.join('?' * len(part))})"
-            stored = dict(self._file.execute(query, [keys[i] for i in part]))
+            with self._using() as file:
+                stored = dict(file.execute(query, [keys[i] for i in part]))
             for i in part:
                 data = stored.get(keys[i])
-                found[i] = None if data is None else self.unpack(data)
+                found[i] = None if data is None else self._unpack(keys[i], data)
         return found
+
+    def _unpack(self, key: Any, data: Any) -> Any:
+        """The state of a key from its bytes in the file."""
+        try:
+            if type(data) is not bytes:
+                raise _checks.wrong("ModelBank", "data", "bytes", type(data).__name__)
+            return self.unpack(data)
+        except ValueError as error:
+            raise ValueError(f"{error} It is the model of key {key!r} in {self.path!r}.") from None
+
+    def has(self, key: Any) -> bool:
+        """Whether there is a state for a key; it need not be a good one."""
+        if key in self.states or self._file is None or self.count == len(self.states) or not _storable(key):
+            return key in self.states
+        with self._using() as file:
+            return file.execute("SELECT 1 FROM models WHERE key = ?", (key,)).fetchone() is not None
+
+    def check(self, keys: list[Any]) -> None:
+        """Raise for new keys that the file cannot hold."""
+        if self._file is not None:
+            for key in keys:
+                if not _storable(key):
+                    raise _checks.wrong("ModelBank", "keys", "ints of 64 bits, Unicode texts or bytes in a file", key)
 
     def put(self, keys: list[Any], states: list[Any], before: list[Any]) -> None:
         """New states, which become the most recently used; ``before`` are those that `get` gave."""
@@ -93,15 +143,18 @@ class Shelf:
             self.held -= self.size(state) + OVERHEAD
         self.dirty.discard(key)
         if self._file is not None:
-            self._begin()
-            self._file.execute("DELETE FROM models WHERE key = ?", (key,))
+            with self._writing() as file:
+                self._only_there = True
+                file.execute("DELETE FROM models WHERE key = ?", (key,))
         self.count -= 1
 
     def keys(self) -> Iterator[Any]:
         """All keys: those in memory, then the others."""
         yield from list(self.states)
         if self._file is not None and self.count > len(self.states):
-            for (key,) in self._file.execute("SELECT key FROM models ORDER BY id").fetchall():
+            with self._using() as file:
+                found = file.execute("SELECT key FROM models ORDER BY id").fetchall()
+            for (key,) in found:
                 if key not in self.states:
                     yield key
 
@@ -109,31 +162,36 @@ class Shelf:
 
     def facts(self) -> dict[str, Any]:
         """What the last commit stored beside the models."""
-        return {} if self._file is None else dict(self._file.execute("SELECT name, value FROM facts"))
+        if self._file is None:
+            return {}
+        with self._using() as file:
+            return dict(file.execute("SELECT name, value FROM facts"))
 
     def commit(self, facts: dict[str, Any]) -> None:
         """All states as they are now, and these facts, in one transaction."""
         if self._file is None:
             raise _checks.wrong("ModelBank", "path", "the name of a file for commit", None)
-        self._begin()
-        self._write(self.dirty)
-        self._file.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
-        self._file.execute("COMMIT")
+        with self._writing() as file:
+            self._write(file, self.dirty)
+            file.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
+            file.execute("COMMIT")
+        self._only_there = False
         self.dirty.clear()
 
     def mark(self) -> None:
         """Begin something that `back` can undo although states leave memory meanwhile."""
-        assert self._file is not None
-        self._begin()
-        self._write(self.dirty)
+        with self._writing() as file:
+            self._write(file, self.dirty)
+            file.execute("SAVEPOINT call")
+        self._only_there = True
         self.dirty.clear()
-        self._file.execute("SAVEPOINT call")
         self._count = self.count
 
     def back(self) -> None:
         """As it was at the `mark`."""
-        assert self._file is not None
-        self._file.execute("ROLLBACK TO call")
+        if not self._lost:
+            with self._using() as file:
+                file.execute("ROLLBACK TO call")
         self.states.clear()
         self.dirty.clear()
         self.held, self.count = 0, self._count
@@ -143,21 +201,33 @@ class Shelf:
         target = os.fspath(path)
         if os.path.exists(target):
             raise _checks.wrong("ModelBank", "path", "a file that does not exist yet", target)
-        beside = f"{target}.tmp"
-        if os.path.exists(beside):
-            os.unlink(beside)
-        copy = opened(beside)
-        copy.execute("BEGIN IMMEDIATE")
         keys = list(self.keys())
-        for start in range(0, len(keys), AT_ONCE):
-            part = keys[start : start + AT_ONCE]
-            packed = zip(part, map(self.pack, self.get(part)), strict=True)
-            copy.executemany("INSERT INTO models (key, state) VALUES (?, ?)", packed)
-        copy.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
-        copy.execute("COMMIT")
-        copy.execute("PRAGMA journal_mode = DELETE")  # all in one file
-        copy.close()
-        os.replace(beside, target)
+        for key in keys:
+            if not _storable(key):
+                raise _checks.wrong("ModelBank", "keys", "ints of 64 bits, Unicode texts or bytes in a file", key)
+        folder, name = os.path.split(os.path.realpath(target))
+        beside = _new_file(os.path.join(folder, f".{name}"), target)
+        try:
+            with contextlib.closing(opened(beside)) as copy:
+                copy.execute("BEGIN IMMEDIATE")
+                for start in range(0, len(keys), AT_ONCE):
+                    part = keys[start : start + AT_ONCE]
+                    packed = zip(part, map(self.pack, self.get(part)), strict=True)
+                    copy.executemany("INSERT INTO models (key, state) VALUES (?, ?)", packed)
+                copy.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+                copy.execute("COMMIT")
+                copy.execute("PRAGMA journal_mode = DELETE")  # all in one file
+            _rename(beside, target)
+        except sqlite3.Error as error:
+            raise failure(error, target) from None
+        except FileExistsError:
+            raise _checks.wrong("ModelBank", "path", "a file that does not exist yet", target) from None
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, target) from None
+        finally:
+            for left in (beside, f"{beside}-wal", f"{beside}-shm", f"{beside}-journal"):
+                with contextlib.suppress(OSError):
+                    os.unlink(left)
 
     def close(self) -> None:
         """Give the file back; what was not committed is lost."""
@@ -165,15 +235,17 @@ class Shelf:
             self._file = None
             self._discard()
 
-    def _begin(self) -> None:
-        assert self._file is not None
-        if not self._file.in_transaction:
-            self._file.execute("BEGIN IMMEDIATE")
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The file inside a transaction."""
+        with self._using() as file:
+            if not file.in_transaction:
+                file.execute("BEGIN IMMEDIATE")
+            yield file
 
-    def _write(self, keys: Any) -> None:
-        assert self._file is not None
+    def _write(self, file: sqlite3.Connection, keys: Any) -> None:
         rows = ((key, self.pack(self.states[key])) for key in keys)
-        self._file.executemany(
+        file.executemany(
             "INSERT INTO models (key, state) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET state = excluded.state", rows
         )
 
@@ -186,8 +258,9 @@ class Shelf:
                 break
             leaving.append(key)
             self.held -= self.size(state) + OVERHEAD
-        self._begin()
-        self._write([key for key in leaving if key in self.dirty])
+        with self._writing() as file:
+            self._write(file, [key for key in leaving if key in self.dirty])
+        self._only_there = True
         self.dirty.difference_update(leaving)
         for key in leaving:
             del self.states[key]
@@ -200,14 +273,76 @@ def _discard(file: sqlite3.Connection, folder: str | None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _storable(key: Any) -> bool:
+    """Whether SQLite can hold a key."""
+    if isinstance(key, str):
+        try:
+            return key.isascii() or bool(key.encode())
+        except UnicodeEncodeError:
+            return False
+    return not isinstance(key, int) or -(2**63) <= key < 2**63
+
+
+def _new_file(start: str, target: str) -> str:
+    """An empty file of a name that cannot be guessed, so that nothing can be there before."""
+    path = f"{start}.{secrets.token_hex(8)}.tmp"
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, target) from None
+    return path
+
+
+def _rename(path: str, target: str) -> None:
+    """Give a file its name, unless somebody has made another of that name meanwhile."""
+    try:
+        os.link(path, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a disk without links
+        if os.path.exists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
+        os.replace(path, target)
+
+
+def failure(error: sqlite3.Error, path: str) -> Exception:
+    """What went wrong with a file, by its name: an OSError of the disk, or a ValueError for a file that is none."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM):
+        return OSError(errno.EIO, str(error), path)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return _checks.wrong("ModelBank", "path", f"a file that only this bank has open ({error})", path)
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return _checks.wrong("ModelBank", "path", f"a file that can be opened ({error})", path)
+    return _checks.wrong("ModelBank", "path", f"what a ModelBank has stored, undamaged ({error})", path)
+
+
+def _check_schema(file: sqlite3.Connection, path: str) -> None:
+    """A file has the two tables and nothing else: no view, no trigger, nothing that a statement would run."""
+    if file.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        raise _checks.wrong("ModelBank", "path", "a file that a ModelBank has made", path)
+    expected = {" ".join(table.split()) for table in SCHEMA.split(";") if table.strip()}
+    tables = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' LIMIT 3"
+    found = {sql if type(sql) is not str else " ".join(sql.split()) for (sql,) in file.execute(tables)}
+    if found != expected:
+        raise _checks.wrong("ModelBank", "path", "a file that a ModelBank has made, with its two tables", path)
+
+
 def opened(path: str) -> sqlite3.Connection:
     """The file of a bank, made if it is not there; this process has it alone."""
-    file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
     try:
+        file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
+    except sqlite3.Error as error:
+        raise failure(error, path) from None
+    try:
+        file.execute("PRAGMA trusted_schema = OFF")
+        file.execute("PRAGMA cell_size_check = ON")
         file.execute("PRAGMA locking_mode = EXCLUSIVE")
         fresh = not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if not fresh and file.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-            raise _checks.wrong("ModelBank", "path", "a file that a ModelBank has made", path)
+        if not fresh:
+            _check_schema(file, path)
         file.execute("PRAGMA journal_mode = WAL")
         file.execute(f"PRAGMA cache_size = -{CACHE}")
         file.execute("PRAGMA synchronous = FULL")  # what is committed stays, also if the power fails
@@ -216,10 +351,10 @@ def opened(path: str) -> sqlite3.Connection:
         else:
             file.execute("BEGIN IMMEDIATE")  # whoever else has it open shows here
             file.execute("COMMIT")
-    except sqlite3.DatabaseError as error:
+    except sqlite3.Error as error:
         file.close()
-        raise _checks.wrong("ModelBank", "path", f"a file that only this bank has open ({error})", path) from None
-    except ValueError:
+        raise failure(error, path) from None
+    except BaseException:
         file.close()
         raise
     return file
@@ -232,16 +367,27 @@ def stored(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Iterator[tuple
         raise _checks.wrong("ModelBank", "path", "the name of a file", name)
     try:
         file = sqlite3.connect(f"{pathlib.Path(name).resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-        if file.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-            raise sqlite3.DatabaseError("it is another file")
-        return dict(file.execute("SELECT name, value FROM facts")), _models(file)
-    except sqlite3.DatabaseError as error:
-        raise _checks.wrong("ModelBank", "path", f"what a ModelBank has stored ({error})", name) from None
+    except sqlite3.Error as error:
+        raise failure(error, name) from None
+    try:
+        file.execute("PRAGMA trusted_schema = OFF")
+        file.execute("PRAGMA cell_size_check = ON")
+        _check_schema(file, name)
+        return dict(file.execute("SELECT name, value FROM facts")), _models(file, name)
+    except sqlite3.Error as error:
+        file.close()
+        raise failure(error, name) from None
+    except BaseException:
+        file.close()
+        raise
 
 
-def _models(file: sqlite3.Connection) -> Iterator[tuple[Any, bytes]]:
+def _models(file: sqlite3.Connection, name: str) -> Iterator[tuple[Any, bytes]]:
     with contextlib.closing(file):
-        yield from file.execute("SELECT key, state FROM models ORDER BY id")
+        try:
+            yield from file.execute("SELECT key, state FROM models ORDER BY id")
+        except sqlite3.Error as error:
+            raise failure(error, name) from None
 
 
 def plain(owner: object, parameter: str, value: Any) -> str:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from gossamer import _checks, _keyed, _labels, _rows, store
+from gossamer import _checks, _keyed, _labels, _rows
 from gossamer._checks import Array
 from gossamer._compact import compact, head
 from gossamer._estimators import Estimators, description, kind_of, last_step, shape_of
-from gossamer._keyed import Groups, RowError, Rows
+from gossamer._keyed import Groups, RowError, Rows, UnknownKeyError
+from gossamer._manifest import MOST_FEATURES, Manifest
 from gossamer._shelf import Shelf, plain, stored
 from gossamer.expansion import Floats
 from gossamer.multiclass import Taxonomy
 
-__all__ = ["ModelBank", "RowError"]
+__all__ = ["ModelBank", "RowError", "UnknownKeyError"]
 
 #: The fewest models that are in memory together while rows are learned.
 FEWEST = 1024
@@ -88,16 +89,19 @@ class ModelBank:
         self._lock = threading.RLock()
         if memory is not None or path is not None:
             description(model)  # what cannot be stored is told now
+        self._lasting = path is not None
         self._shelf = Shelf(path, self.memory)
         try:
-            self._open()
+            self._open(None if path is None else os.fspath(path))
         except BaseException:
             self._shelf.close()
             raise
 
     # ------------------------------------------------------------------------------------------------------- learning
 
-    def learn(self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None) -> Floats:
+    def learn(
+        self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None
+    ) -> Floats:
         """Predict and then learn each row with the model of its key; returns what was predicted, row for row.
 
         These are the scores of ``predict_learn``. Once a classifier's bank has seen more than two labels there is a
@@ -105,12 +109,14 @@ class ModelBank:
 
         ``order``: numbers, times or texts by which the rows of a key are sorted first, equal ones as they came.
         ``offset``: any plain data that says how far the stream is read when these rows are learned; `commit` stores it.
+        ``sample_weight``: how much each row counts, as in an estimator; None: all 1.
         """
         with self._lock:
             told = None if offset is None else plain(self, "offset", offset)
             names = self._names(X)
             rows = _keyed.checked(self, keys, X, order, self.n_features_in_, self._dtype)
             labels = self._targets(rows, y)
+            rows.weights = _keyed.row_weights(self, rows, sample_weight)
             self._refuse(rows.bad, rows)
             groups, failed = _keyed.gathered(rows), {}
             out = self._room(len(rows.keys), labels)
@@ -144,6 +150,7 @@ class ModelBank:
                 self._refuse(bad, rows)
                 failed.update(bad)
                 kept = [i for i, state in enumerate(after) if state is not None]  # a new key may have bad rows only
+                shelf.check([part.keys[i] for i in kept if before[i] is None])
                 shelf.put([part.keys[i] for i in kept], [after[i] for i in kept], [before[i] for i in kept])
         except BaseException:
             if several:
@@ -154,16 +161,18 @@ class ModelBank:
 
     # -------------------------------------------------------------------------------------------------------- scoring
 
-    def score(self, keys: Any, X: Any) -> Floats:
-        """The decision function of each row's model; of a regressor, the prediction."""
-        return self._score(keys, X)[0]
+    def score(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
+        """The decision function of each row's model; of a regressor, the prediction. ``unknown``: as in `predict`."""
+        return self._score(keys, X, unknown)[0]
 
-    def predict(self, keys: Any, X: Any) -> Array:
+    def predict(self, keys: Any, X: Any, *, unknown: str = "raise") -> Array:
         """What each row's model predicts: a label, a number, or 1 and -1 of a detector.
 
-        Where a row is left out (with ``errors="report"``), NaN for numbers, None for labels, 0 for a detector.
+        ``unknown``: a key without a model is an error, a KeyError and a ValueError ("raise"), or its rows have no
+        answer ("default"), as rows that are left out with ``errors="report"``: NaN for numbers, None for labels, 0 for
+        a detector.
         """
-        scores, winners = self._score(keys, X)
+        scores, winners = self._score(keys, X, unknown)
         if self._kind == "real":
             return scores
         if self._kind == "none":
@@ -172,33 +181,55 @@ class ModelBank:
         labels = np.array(self._labels) if whole else np.array([*self._labels, None], dtype=object)
         return np.asarray(labels[winners])
 
-    def _score(self, keys: Any, X: Any) -> tuple[Floats, Any]:
+    def predict_proba(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
+        """The probability of each of ``classes_``, for a model with the logistic loss: 0 for a class that the model of
+        the row has not seen, NaN in rows without an answer (see `predict`)."""
+        if not hasattr(self.template, "predict_proba"):
+            raise _checks.wrong(self, "model", "a classifier with predict_proba (loss='logistic')", self.template)
+        def room(count: int) -> tuple[Floats]:
+            return (np.full((count, len(self._labels)), np.nan),)
+
+        out: Floats = self._ask("proba", keys, X, unknown, room)[0]
+        return out
+
+    def _score(self, keys: Any, X: Any, unknown: str) -> tuple[Floats, Any]:
+        def room(count: int) -> tuple[Floats, Any]:
+            return self._room(count, self._labels), np.full(count, -1, dtype=np.int64)
+
+        scores, winners = self._ask("score", keys, X, unknown, room)
+        return scores, winners
+
+    def _ask(self, method: str, keys: Any, X: Any, unknown: str, room: Callable[[int], Any]) -> Any:
+        """What the engine finds for the rows of all keys that have a model, in arrays that ``room`` makes."""
+        _checks.one_of(self, "unknown", unknown, ["raise", "default"])
         with self._lock:
             self._names(X)
             rows = _keyed.checked(self, keys, X, None, self.n_features_in_, self._dtype)
             self._refuse(rows.bad, rows)
-            out, winners = self._room(len(rows.keys), self._labels), np.full(len(rows.keys), -1, dtype=np.int64)
-            groups = _keyed.gathered(rows)
+            out, groups = room(len(rows.keys)), _keyed.gathered(rows)
             for first in range(0, len(groups.keys), FEWEST):
                 part = groups.part(first, min(first + FEWEST, len(groups.keys)))
                 states = self._shelf.get(part.keys)
-                for group in (i for i, state in enumerate(states) if state is None):
-                    rows.refuse(part.of(group), lambda i: _checks.wrong(self, "keys", "those of models", rows.key(i)))
+                if unknown == "raise":
+                    for group in (i for i, state in enumerate(states) if state is None):
+                        strange = part.of(group)
+                        rows.refuse(strange, lambda i: _checks.wrong(self, "keys", "those of models", rows.key(i)))
+                    self._refuse(rows.bad, rows, UnknownKeyError)
                 there = [i for i, state in enumerate(states) if state is not None]
                 if there:
                     states, part = [states[i] for i in there], part.only(there)
-                    rows.bad.update(self._engine.score(states, part, rows, self._labels, out, winners))
+                    rows.bad.update(getattr(self._engine, method)(states, part, rows, self._labels, *out))
                 self._refuse(rows.bad, rows)
             self._report(rows.bad, rows)
-            return out, winners
+            return out
 
     # --------------------------------------------------------------------------------------------------------- models
 
     def __len__(self) -> int:
-        return self._shelf.count
+        return len(self._shelf)
 
     def __contains__(self, key: Any) -> bool:
-        return type(key) in _keyed.KEYS and self._shelf.get([key])[0] is not None
+        return type(key) in _keyed.KEYS and self._shelf.has(key)
 
     def __iter__(self) -> Iterator[Any]:
         return self._shelf.keys()
@@ -233,21 +264,24 @@ class ModelBank:
             state, labels = engine.unpack(data, self._labels)
             if self._given is not None and labels != self._labels:
                 raise _checks.wrong(self, "data", f"a model of the classes {self._given}", labels)
+            self._shelf.check([key])
+            known = self._shelf.has(key)  # it may be damaged: then this is how to mend it
             self._use(engine)
             self._labels = labels
             self._connect(engine, labels)
-            self._shelf.put([key], [state], self._shelf.get([key]))
+            self._shelf.put([key], [state], [state if known else None])
 
     def drop(self, key: Any) -> None:
         """Forget the model of a key."""
         with self._lock:
-            self._state(key)
+            if key not in self:
+                raise UnknownKeyError(str(_checks.wrong(self, "key", "that of a model", key)))
             self._shelf.drop(key)
 
     def _state(self, key: Any) -> Any:
         state = self._shelf.get([key])[0] if type(key) in _keyed.KEYS else None
         if state is None:
-            raise _checks.wrong(self, "key", "that of a model", key)
+            raise UnknownKeyError(str(_checks.wrong(self, "key", "that of a model", key)))
         return state
 
     @property
@@ -285,63 +319,72 @@ class ModelBank:
     ) -> ModelBank:  # fmt: skip
         """A bank from a `snapshot`, which is only read; ``into`` is the ``path`` of the new bank."""
         facts, models = stored(path)
-        told = json.loads(facts["bank"])
-        bank = cls(store.loads(facts["model"]), memory, into, threads, errors=errors, classes=told["classes"])
-        if len(bank):
+        told = Manifest.read(os.fspath(path), facts)
+        bank = cls(told.model, memory, into, threads, errors=errors, classes=told.classes)
+        try:
+            if len(bank):
+                raise _checks.wrong(cls.__name__, "into", "a file that does not exist yet", into)
+            bank._recall(told)
+            for key, data in models:
+                bank.put(key, data)
+            if into is not None:
+                bank.commit()
+        except BaseException:
             bank.close()
-            raise _checks.wrong(cls.__name__, "into", "a file that does not exist yet", into)
-        bank._recall(told)
-        for key, data in models:
-            bank.put(key, data)
-        if into is not None:
-            bank.commit()
+            raise
         return bank
 
     def close(self) -> None:
-        """Give the file back. What was not committed is lost; the bank cannot be used any more."""
+        """Give the file back. What was not committed is lost; the bank cannot be used any more.
+
+        As a context manager, a bank with a ``path`` commits first if the block ends well. If it ends by an exception
+        the file stays as the last commit left it, so that no half of a piece of work is kept.
+        """
         self._shelf.close()
 
     def __enter__(self) -> ModelBank:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None and self._lasting:
+                self.commit()
+        finally:
+            self.close()
 
     def _facts(self, offset: Any) -> dict[str, Any]:
-        told = {
-            "features": self.n_features_in_,
-            "dtype": None if self._dtype is None else np.dtype(self._dtype).str,
-            "names": list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None,
-            "labels": self._labels,
-            "classes": self._given,
-            "offset": offset,
-        }
-        return {"model": store.dumps(self.template), "bank": json.dumps(told)}
+        names = list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
+        labels, classes = self._labels, self._given
+        return Manifest(self.template, self.n_features_in_, self._dtype, names, labels, classes, offset).facts()
 
-    def _open(self) -> None:
+    def _open(self, path: Any) -> None:
         """Go on from what the file has, if it has something."""
         facts = self._shelf.facts()
-        if not facts:
+        told = Manifest.read(path, facts) if facts else None
+        if len(self._shelf) and (told is None or told.features is None):
+            raise _checks.wrong(self, "path", "a file that a ModelBank has made (the facts are missing)", path)
+        if told is None:
             return
-        told, model = json.loads(facts["bank"]), store.loads(facts["model"])
-        if description(model) != description(self.template):
-            raise _checks.wrong(self, "model", f"that of the file, {model}", self.template)
-        if told["classes"] != self._given:
-            raise _checks.wrong(self, "classes", f"those of the file, {told['classes']}", self._given)
+        if description(told.model) != description(self.template):
+            raise _checks.wrong(self, "model", f"that of the file, {told.model}", self.template)
+        if told.classes != self._given:
+            raise _checks.wrong(self, "classes", f"those of the file, {told.classes}", self._given)
         self._recall(told)
 
-    def _recall(self, told: dict[str, Any]) -> None:
-        self.offset, self._labels = told["offset"], told["labels"]
-        if told["names"] is not None:
-            self.feature_names_in_ = np.array(told["names"], dtype=object)
-        if told["features"] is not None:
-            self._use(self._make_engine(told["features"], np.dtype(told["dtype"])))
+    def _recall(self, told: Manifest) -> None:
+        self.offset, self._labels = told.offset, told.labels
+        if told.names is not None:
+            self.feature_names_in_ = np.array(told.names, dtype=object)
+        if told.features is not None:
+            self._use(self._make_engine(told.features, told.dtype))
             self._connect(self._engine, self._labels)
 
     # --------------------------------------------------------------------------------------------------------- inside
 
     def _make_engine(self, features: int, dtype: Any) -> Any:
         """The compiled engine where it has all parts of the model, and else the general one."""
+        if features > MOST_FEATURES:
+            raise _checks.wrong(self, "X", f"rows of at most {MOST_FEATURES} features", features)
         engine = compact(self.template, features, dtype, self._given, self.threads)
         return engine or Estimators(self.template, features, np.dtype(dtype), self._given, self.threads)
 
@@ -385,11 +428,11 @@ class ModelBank:
         many = len(labels) > 2 or structured
         return np.full((count, len(labels)) if many else count, np.nan)
 
-    def _refuse(self, bad: dict[int, str], rows: Rows) -> None:
+    def _refuse(self, bad: dict[int, str], rows: Rows, kind: type[ValueError] = ValueError) -> None:
         """Raise for the first bad row, unless bad rows are to be reported."""
         if bad and not self._reports:
             position = min(bad)
-            raise ValueError(f"{bad[position]} It is row {position}, of key {rows.key(position)!r}.")
+            raise kind(f"{bad[position]} It is row {position}, of key {rows.key(position)!r}.")
 
     def _report(self, bad: dict[int, str], rows: Rows) -> None:
         self.errors = [RowError(rows.key(position), position, bad[position]) for position in sorted(bad)]

@@ -81,9 +81,11 @@ def save(value: Any, path: Path) -> None:
         if old is not None:
             os.chmod(beside, stat.S_IMODE(old))
         os.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(beside)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise type(error)(error.errno, error.strerror, path) from None  # of a full disk, which names no file
         raise
     if os.name == "posix":  # the new name is safe when the folder is
         handle = os.open(folder, os.O_RDONLY)

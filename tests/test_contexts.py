@@ -19,7 +19,7 @@ from gossamer.kernels import Gaussian
 from gossamer.streams import open_stream
 
 
-class Stop(Exception):
+class StopError(Exception):
     """What ends a block that does not end well."""
 
 
@@ -53,8 +53,8 @@ def bank(folder, fails):
                 bank.learn([*keyed(20), "new"], [*X, X[0]], [*X[:, 0], 1.0], offset=40)
                 whole = {key: bank.dump(key) for key in bank}
                 if fails:
-                    raise Stop
-        except Stop:
+                    raise StopError
+        except StopError:
             assert fails
         with ModelBank(SILKRegressor(Gaussian(0.5)), path=path, **options) as bank:
             assert bank.offset == (20 if fails else 40)
@@ -72,8 +72,8 @@ def stream(folder, fails):
         with open_stream(path, target="b") as rows:
             assert len(next(rows).X)
             if fails:
-                raise Stop
-    except Stop:
+                raise StopError
+    except StopError:
         pass
     assert path.read_text() == "a,b\n" + "1,2\n" * 100
     with open_stream(path, target="b") as rows:
@@ -90,8 +90,8 @@ def writer(folder, fails):
                 for _ in range(5):
                     out.write(image)
                 if fails:
-                    raise Stop
-        except Stop:
+                    raise StopError
+        except StopError:
             pass
     assert len(list((folder / "masks").iterdir())) == 5
     video = cv2.VideoCapture(str(folder / "video.avi"))
@@ -105,8 +105,8 @@ def interrupts(folder, fails):
         with Interrupts():
             assert signal.getsignal(signal.SIGINT) != before[0]
             if fails:
-                raise Stop
-    except Stop:
+                raise StopError
+    except StopError:
         pass
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
@@ -117,8 +117,8 @@ def progress(folder, fails):
         with Progress(3) as shown:
             shown.show(1)
             if fails:
-                raise Stop
-    except Stop:
+                raise StopError
+    except StopError:
         assert fails
 
 
@@ -146,10 +146,14 @@ def test_a_full_disk(tmp_path):
         bank.commit()
         file = bank._shelf._file
         file.execute(f"PRAGMA max_page_count = {file.execute('PRAGMA page_count').fetchone()[0] + 3}")
-        with pytest.raises(OSError, match=r"No space left.*bank\.sqlite"):
-            for start in range(0, 4000, 1000):
-                bank.learn(np.arange(start, start + 1000), X[start : start + 1000], X[start : start + 1000, 0], offset=2)
+
+        def fill(bank):
+            for rows in np.split(np.arange(4000), 4):
+                bank.learn(rows, X[rows], X[rows, 0], offset=2)
             bank.commit()
+
+        with pytest.raises(OSError, match=r"No space left.*bank\.sqlite"):
+            fill(bank)
         if memory is None:  # everything is in memory: once there is room, it goes on
             file.execute("PRAGMA max_page_count = 1000000")
             bank.commit()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 if __name__ == "__main__":
     from gossamer.cli import main
-    from gossamer.commands import checkpoint, evaluation, output, parts, saved  # noqa: F401 (so that forks have them)
+    from gossamer.commands import compare, predict, run  # noqa: F401 (so that forks have them)
 
     def child(request: dict) -> None:
         sys.stderr = open(request.get("stderr", os.devnull), "w")  # noqa: SIM115

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gossamer
 from gossamer import OnlineScaler, cli, pipeline, store
-from gossamer.commands import evaluation, output, parts
+from gossamer.commands import evaluation, parts
 from gossamer.evaluate import Prequential
 from gossamer.kernels import Gaussian
 from gossamer.streams import open_stream
@@ -237,11 +237,11 @@ def test_scores_do_not_show_the_chunks(split):
     """A third class in the middle of a chunk leaves the scores of the rows before it as they were."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.array(["a", "b", "c"])[np.r_[0, np.arange(59) % 2 + (np.arange(59) > 30)]]
-    run = Prequential(gossamer.SILKClassifier(Gaussian(0.5)), every=10**6)
-    scores = [output.single(run.update(X[i : i + split], y[i : i + split]).scores) for i in range(0, 60, split)]
+    run = Prequential(gossamer.SILKClassifier(Gaussian(0.5)), every=7)  # windows end inside the chunks
+    scores = [run.update(X[i : i + split], y[i : i + split]).single() for i in range(0, 60, split)]
     alone = Prequential(gossamer.SILKClassifier(Gaussian(0.5)), every=10**6)
     assert np.array_equal(np.concatenate(scores), np.concatenate(
-        [output.single(alone.update(X[i : i + 1], y[i : i + 1]).scores) for i in range(60)]))  # fmt: skip
+        [alone.update(X[i : i + 1], y[i : i + 1]).single() for i in range(60)]))  # fmt: skip
 
 
 @pytest.mark.parametrize("metric", ["mae", "rmse"])

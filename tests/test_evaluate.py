@@ -3,13 +3,15 @@
 import csv
 import json
 import math
+import time
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import SGDClassifier, SGDRegressor
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, log_loss, precision_recall_fscore_support, roc_auc_score
 
 from gossamer import (
     KernelPerceptron,
@@ -17,17 +19,22 @@ from gossamer import (
     NORMAClassifier,
     NORMADetector,
     NORMARegressor,
+    OnlineScaler,
     PARegressor,
     SILKClassifier,
     SILKDetector,
     SILKRegressor,
+    SVMDClassifier,
+    pipeline,
     plots,
     taxonomy,
 )
+from gossamer._faces import Face
+from gossamer._predictions import Predictions
 from gossamer.budgets import Smallest
-from gossamer.evaluate import Prequential, Trace, prequential
+from gossamer.evaluate import METRICS, Prequential, Trace, prequential
 from gossamer.kernels import Gaussian
-from gossamer.losses import Hinge, Multiclass, Novelty, Squared
+from gossamer.losses import Hinge, Multiclass, Novelty, Softmax, Squared
 from gossamer.rules import Implicit
 from gossamer.streams import open_stream
 from gossamer.synthetic import rotating_xor
@@ -177,10 +184,6 @@ def test_the_loss_is_the_models():
     trace = prequential(model, (X, y), every=ROWS, metrics=["loss", "rmse"])
     assert trace.total("loss")[0] == pytest.approx(Squared().value(gaps, 0.0).mean())
     assert math.isnan(prequential(NORMAClassifier(Gaussian(0.5), nu=0.3), data(2), metrics=["loss"]).total("loss")[0])
-    # a third class ends it, from its window on
-    losses = prequential(SILKClassifier(Gaussian(0.5)), data(3), every=20).window("loss")
-    assert np.isfinite(losses[:2]).all()
-    assert np.isnan(losses[2:]).any()
 
 
 def test_given_classes():
@@ -329,3 +332,221 @@ def test_pictures(tmp_path):
     assert len(plots.trace(prequential(SGDRegressor(random_state=0), (X, y))).axes) == 1
     with pytest.raises(ValueError, match="'traces'"):
         plots.trace({})
+
+
+MANY = [
+    *CLASSIFIERS,
+    NORMAClassifier(Gaussian(0.5), loss="logistic", rate=0.3),
+    SILKClassifier(Gaussian(0.5), margin=0.4, budget=20),
+    SVMDClassifier(Gaussian(0.5), rate=0.2),
+    SILKClassifier(Gaussian(0.5), cost=taxonomy({"both": ["m", "c"], "rest": ["z", "a", "k"]}), budget=20),
+    SILKClassifier(Gaussian(0.5), cost=1.0 * np.abs(np.subtract.outer(np.arange(5), np.arange(5)))),
+]
+
+
+def naive_losses(model, X, y, delay=0):
+    """The loss of each row by its definition: of the score, or of those of the classes known (0 for a new one)."""
+    found = []
+    for t in range(len(X)):
+        order = list(getattr(model, "_order", []))
+        score = np.zeros(1) if not order else model._scores(X[t : t + 1])[0]
+        if np.ndim(score) == 0 or not order:  # one score: the first class is -1, the second 1
+            code = (order if y[t] in order else [*order, y[t]]).index(y[t])
+            value = float(score) if order else 0.0
+            if code < 2:
+                found.append(float(model._loss().value(value, 2.0 * code - 1.0)))
+            else:
+                found.append(model._loss_many(None).value(np.array([-value / 2, value / 2, 0.0]), 2))
+        else:
+            z = list(score) if y[t] in order else [*score, 0.0]
+            code = order.index(y[t]) if y[t] in order else len(order)
+            found.append(model.learner_.loss.value(np.array(z), code))
+        if t >= delay:
+            model.partial_fit(X[t - delay : t - delay + 1], y[t - delay : t - delay + 1])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("model", MANY, ids=lambda model: f"{type(model).__name__}-{model.loss}-{model.cost is None}")
+def test_the_loss_of_many_classes_is_measured(model, delay):
+    """For every loss, from two classes to five that come one after the other: its value, never NaN."""
+    X, y = data(5)
+    given = {} if model.cost is None else {"classes": sorted(set(y.tolist()))}
+    first = clone(model).partial_fit(X[:1], y[:1], **given)
+    other = clone(model).partial_fit(X[:1], y[:1], **given)
+    expected = naive_losses(other, X[1:], y[1:], delay)
+    made = Prequential(first, every=64, delay=delay).update(X[1:], y[1:])
+    assert np.isfinite(made.losses).all()
+    assert made.losses == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", [Multiclass(), Softmax(), Multiclass(cost=[[0, 1, 2], [1, 0, 1], [2, 1, 0]])],
+                         ids=["hinge", "softmax", "cost"])  # fmt: skip
+def test_the_loss_of_a_learner_with_many_classes(loss):
+    """A Learner by itself: classes are numbers, and one brings all those below it."""
+    X = numbers()[0]
+    y = np.r_[0, 2, np.random.default_rng(0).integers(0, 3, ROWS - 2)]
+    learner, expected = parts(loss), []
+    known = loss.classes or 0
+    for t in range(ROWS):
+        z = np.zeros(max(known, y[t] + 1))
+        if learner.steps:
+            z[:known] = learner.score(X[t : t + 1])[0][:known]
+        expected.append(loss.value(z, int(y[t])))
+        known = len(z)
+        learner.learn(X[t : t + 1], y[t : t + 1])
+    assert Prequential(parts(loss), every=50).update(X, y).losses == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("every", [ROWS, 60])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_ratios_and_areas_are_those_of_scikit_learn(classes, every):
+    """Precision, recall, F1 over all rows; AUC and log loss in each window: what scikit-learn says of the same rows."""
+    X, y = data(classes)
+    model = SILKClassifier(Gaussian(0.5), loss="logistic").partial_fit(X[:90], y[:90])
+    scores = clone(model).fit(X[:90], y[:90])  # another of the same, row by row
+    scores = SILKClassifier(Gaussian(0.5), loss="logistic").partial_fit(X[:90], y[:90])
+    told, said, f = [], [], []
+    for t in range(90, ROWS):
+        told.append(scores.predict_proba(X[t : t + 1])[0])
+        said.append(scores.predict(X[t : t + 1])[0])
+        f.append(scores.decision_function(X[t : t + 1])[0])
+        scores.partial_fit(X[t : t + 1], y[t : t + 1])
+    names = ["precision", "recall", "f1", "auc", "log_loss"]
+    trace = prequential(model, (X[90:], y[90:]), metrics=names, every=every)
+    average = {"average": "macro", "zero_division": 0.0}
+    if classes == 2:
+        average = {"average": "binary", "pos_label": max(y), "zero_division": 0.0}
+    for end, record in zip(trace.row, trace.records, strict=True):
+        for start, found in ((0, record.total), (end - record.rows, record.window)):
+            part = slice(start, end)
+            three = precision_recall_fscore_support(y[90:][part], said[part], **average)[:3]
+            assert [found[name] for name in names[:3]] == pytest.approx(three)
+        part = slice(end - record.rows, end)
+        truth, values = y[90:][part], np.array(f[part])
+        if classes == 2:
+            area = roc_auc_score(truth == max(y), values)
+        else:
+            area = np.mean([roc_auc_score(truth == c, values[:, i]) for i, c in enumerate(model.classes_)])
+        assert record.window["auc"] == pytest.approx(area)
+        assert record.window["log_loss"] == pytest.approx(log_loss(truth, np.array(told[part]), labels=model.classes_))
+    weights = [record.rows for record in trace.records]
+    assert trace.total("auc")[-1] == pytest.approx(np.average(trace.window("auc"), weights=weights))
+    assert trace.total("log_loss")[-1] == pytest.approx(log_loss(y[90:], np.array(told), labels=model.classes_))
+
+
+def test_metrics_of_one_class():
+    """``positive`` says whose precision, recall, F1 and AUC are meant, of two classes or more."""
+    for classes, goal in ((2, "c"), (4, "z")):
+        X, y = data(classes)
+        made = Prequential(SILKClassifier(Gaussian(0.5)), every=ROWS).update(X, y)
+        trace = prequential(SILKClassifier(Gaussian(0.5)), (X, y), every=ROWS, positive=goal,
+                            metrics=["precision", "recall", "auc"])  # fmt: skip
+        hits = ((made.labels == goal) & (y == goal) & made.known).sum()
+        assert trace.total("precision")[0] == pytest.approx(hits / ((made.labels == goal) & made.known).sum())
+        assert trace.total("recall")[0] == pytest.approx(hits / (y == goal).sum())
+        assert 0.4 < trace.total("auc")[0] < 1
+    with pytest.raises(ValueError, match="'log_loss' for a model without probabilities"):
+        Prequential(SILKClassifier(), metrics=["log_loss"])
+    trace = prequential(SGDClassifier(loss="log_loss", random_state=0), (X, y), classes=sorted(set(y.tolist())),
+                        metrics=["log_loss", "f1", "auc"])  # fmt: skip
+    assert np.isfinite([trace.total(name)[0] for name in trace.metrics]).all()
+
+
+@pytest.mark.parametrize(("model", "rows"), CASES, ids=lambda case: type(case).__name__)
+def test_new_metrics_do_not_show_the_chunks(model, rows):
+    """Every metric of a task, with late labels or not, interrupted or not: equal, to the last bit."""
+    task = prequential(clone(model), rows).task
+    metrics = [name for name in METRICS[task] if name != "log_loss" or getattr(model, "loss", "") == "logistic"]
+    for delay in (0, 5):
+        whole = prequential(clone(model), rows, every=70, metrics=metrics, delay=delay)
+        for size in (1, 33):
+            stream = open_stream(rows, chunk_rows=size)
+            assert prequential(clone(model), stream, every=70, metrics=metrics, delay=delay) == whole
+        X, y = rows
+        learning = clone(model)
+        first = Prequential(learning, every=70, metrics=metrics, delay=delay)
+        first.update(X[:115], y[:115])
+        second = Prequential(learning, every=70, metrics=metrics, delay=delay)
+        second.restore(json.loads(json.dumps(first.state())))
+        second.update(X[115:], y[115:])
+        assert second.finish() == whole
+
+
+@pytest.mark.parametrize("pipe", [False, True])
+@pytest.mark.parametrize(("model", "rows"), CASES, ids=lambda case: type(case).__name__)
+def test_late_labels_are_those_of_single_rows(model, rows, pipe):
+    """With late labels, scores and the model are to the bit those of predict and partial_fit, one row at a time."""
+    X, y = rows
+    one, other = (pipeline(OnlineScaler(forget=0.01), clone(model)) if pipe else clone(model) for _ in range(2))
+    made = Prequential(one, every=64, delay=6).update(X, y)
+    face = Face(other, Prequential(other).task)
+    expected = []
+    for t in range(ROWS):
+        expected.append(face.predict(X[t : t + 1], y[t : t + 1]))
+        if t >= 6:
+            face.learn(X[t - 6 : t - 5], y[t - 6 : t - 5])
+    assert one.to_bytes() == other.to_bytes()
+    expected = Predictions.join(expected)
+    assert np.array_equal(made.single(), expected.single(), equal_nan=True)
+    assert np.array_equal(made.losses, expected.losses, equal_nan=True)
+    assert np.array_equal(made.labels[made.known], expected.labels[expected.known])
+
+
+def test_late_labels_take_no_call_for_each_row():
+    """The cost of a row with a late label is a few times that of one without, not a hundred times."""
+    X, y = np.random.default_rng(0).normal(size=(4000, 8)), np.arange(4000) % 2
+    seconds = []
+    for delay in (0, 7):
+        run = Prequential(pipeline(OnlineScaler(), SILKClassifier(Gaussian(0.1))), every=1000, delay=delay)
+        run.update(X[:500], y[:500])
+        start = time.perf_counter()
+        run.update(X[500:], y[500:])
+        seconds.append(time.perf_counter() - start)
+    assert seconds[1] < 12 * seconds[0]
+
+
+class Growing(RegressorMixin, BaseEstimator):
+    """A model whose predictions grow by a factor with each row."""
+
+    def __init__(self, factor=10.0):
+        self.factor = factor
+
+    def partial_fit(self, X, y):
+        self.n_ = getattr(self, "n_", 0) + len(X)
+        return self
+
+    def predict(self, X):
+        with np.errstate(over="ignore"):
+            return np.full(len(X), np.float64(self.factor) ** getattr(self, "n_", 0))
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Growing(), ["The predictions are not finite in the rows up to 400"]),
+        (Growing(1.1), ["The scores have grown to"]),
+        (SILKClassifier(Gaussian(1e9)), ["The predictions are all the same in the 99 rows up to 100"]),
+        (SILKRegressor(Gaussian(1e9), loss="huber"), ["The predictions are all the same"]),
+    ],
+    ids=["infinite", "large", "constant classes", "constant numbers"],
+)
+def test_predictions_that_mean_nothing_are_told_once(model, words):
+    """Scores that diverge, and predictions that are all the same: one RuntimeWarning of each kind, with a reason."""
+    X = np.random.default_rng(0).normal(size=(600, 4))
+    y = X[:, 0] > 0 if "Classifier" in type(model).__name__ else X[:, 0]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        prequential(model, (X, y), every=100)
+    mine = [str(one.message) for one in told if " rows up to " in str(one.message)]
+    assert len({text[:30] for text in mine}) == len(mine)  # each kind once
+    for word in words:
+        assert any(text.startswith(word) for text in mine), mine
+        assert all("smaller" in text for text in mine)
+
+
+@pytest.mark.parametrize(("model", "rows"), CASES, ids=lambda case: type(case).__name__)
+def test_healthy_models_are_not_warned_about(model, rows):
+    """Warnings are errors in these tests: sane models on sane rows give none, in windows of any size."""
+    for every in (50, 100, 300):
+        prequential(clone(model), rows, every=every)

@@ -1,36 +1,46 @@
-"""Online learning with kernels: learners that predict, then learn, one example at a time, in bounded memory."""
+"""Online learning with kernels: learners that predict, then learn, one example at a time, in bounded memory.
 
-from gossamer import bounds, budgets, kernels, losses, rules, store
+A name is imported when it is first asked for (PEP 562), so that ``import gossamer`` and ``gossamer --help`` cost next
+to nothing.
+"""
+
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING
+
 from gossamer._version import __version__
-from gossamer.additive import AdditiveClassifier, AdditiveRegressor
-from gossamer.classic import (
-    AdatronClassifier,
-    ALMAClassifier,
-    KernelPerceptron,
-    PAClassifier,
-    PARegressor,
-    ProjectionClassifier,
-    ProjectionRegressor,
-    ROMMAClassifier,
-)
-from gossamer.estimators import (
-    NORMAClassifier,
-    NORMADetector,
-    NORMARegressor,
-    SILKClassifier,
-    SILKDetector,
-    SILKRegressor,
-    SVMDClassifier,
-    SVMDDetector,
-    SVMDRegressor,
-)
-from gossamer.learner import Learner
-from gossamer.merging import merge
-from gossamer.multiclass import Taxonomy, taxonomy
-from gossamer.pipelines import OnlinePipeline, pipeline
-from gossamer.scaling import OnlineScaler
-from gossamer.store import load
-from gossamer.store import loads as from_bytes
+
+if TYPE_CHECKING:
+    from gossamer import bounds, budgets, kernels, losses, rules, store
+    from gossamer.additive import AdditiveClassifier, AdditiveRegressor
+    from gossamer.classic import (
+        AdatronClassifier,
+        ALMAClassifier,
+        KernelPerceptron,
+        PAClassifier,
+        PARegressor,
+        ProjectionClassifier,
+        ProjectionRegressor,
+        ROMMAClassifier,
+    )
+    from gossamer.estimators import (
+        NORMAClassifier,
+        NORMADetector,
+        NORMARegressor,
+        SILKClassifier,
+        SILKDetector,
+        SILKRegressor,
+        SVMDClassifier,
+        SVMDDetector,
+        SVMDRegressor,
+    )
+    from gossamer.learner import Learner
+    from gossamer.merging import merge
+    from gossamer.multiclass import Taxonomy, taxonomy
+    from gossamer.pipelines import OnlinePipeline, pipeline
+    from gossamer.scaling import OnlineScaler
+    from gossamer.store import load
+    from gossamer.store import loads as from_bytes
 
 __all__ = [
     "ALMAClassifier",
@@ -69,3 +79,37 @@ __all__ = [
     "store",
     "taxonomy",
 ]
+
+#: The module that has a name; the imports for type checkers above say the same (the tests compare them).
+_HOMES = {
+    "additive": "AdditiveClassifier AdditiveRegressor",
+    "classic": "ALMAClassifier AdatronClassifier KernelPerceptron PAClassifier PARegressor ProjectionClassifier "
+    "ProjectionRegressor ROMMAClassifier",
+    "estimators": "NORMAClassifier NORMADetector NORMARegressor SILKClassifier SILKDetector SILKRegressor "
+    "SVMDClassifier SVMDDetector SVMDRegressor",
+    "learner": "Learner",
+    "merging": "merge",
+    "multiclass": "Taxonomy taxonomy",
+    "pipelines": "OnlinePipeline pipeline",
+    "scaling": "OnlineScaler",
+    "store": "load from_bytes",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+if not TYPE_CHECKING:  # a type checker that sees this would take any name for a good one
+
+    def __getattr__(name: str) -> object:
+        """A public name, or a module of the package, on first use."""
+        home = _HOME.get(name)
+        if home is not None:
+            found = getattr(importlib.import_module(f"gossamer.{home}"), "loads" if name == "from_bytes" else name)
+        elif not name.startswith("__") and importlib.util.find_spec(f"gossamer.{name}") is not None:
+            found = importlib.import_module(f"gossamer.{name}")
+        else:
+            raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

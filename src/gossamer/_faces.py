@@ -3,62 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.exceptions import NotFittedError
 
-from gossamer import _checks
-from gossamer._checks import Array
-from gossamer._online import Online
+from gossamer import _checks, _late
+from gossamer._loss import Loss
+from gossamer._online import Online, OnlineClassifier
+from gossamer._predictions import Predictions
 from gossamer.expansion import Floats
 from gossamer.learner import Learner
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """What was predicted for some rows, each before it was learned.
-
-    Attributes
-    ----------
-    labels : the predicted classes, values, or True for an alarm; where ``known`` is False, of no meaning.
-    known : whether there was a prediction: a classifier that has not seen a class has none.
-    scores : f(x), for a detector minus its threshold; with several classes, a column for each of ``classes``. NaN for
-        models that do not tell.
-    losses : the model's loss for each row; NaN where it is not measured (several classes, an adaptive level).
-    """
-
-    labels: Array
-    known: NDArray[np.bool_]
-    scores: Floats
-    losses: Floats
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @staticmethod
-    def join(parts: list[Predictions]) -> Predictions:
-        """One after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        width = max(part.scores.shape[1] if part.scores.ndim == 2 else 1 for part in parts)
-        # the columns of a score per class came one by one: rows before that stay as they were, in single scores
-        scores = [_wide(part.scores, width) for part in parts]
-        return Predictions(
-            np.concatenate([part.labels for part in parts]), np.concatenate([part.known for part in parts]),
-            np.concatenate(scores), np.concatenate([part.losses for part in parts]),
-        )  # fmt: skip
-
-
-def _wide(scores: Floats, width: int) -> Floats:
-    if width == 1 or (scores.ndim == 2 and scores.shape[1] == width):
-        return scores
-    out = np.full((len(scores), width), np.nan)
-    out[:, : scores.shape[1] if scores.ndim == 2 else 1] = scores.reshape(len(scores), -1)
-    return out
+from gossamer.losses import Logistic
+from gossamer.multiclass import Softmax
 
 
 def last_step(model: Any) -> Any:
@@ -99,6 +57,11 @@ class Face:
         # predict_learn tells what the last hypothesis said, predict what their mean says: then row by row
         averaged = bool(getattr(last_step(model), "average", False)) and not isinstance(model, Learner)
         self.blocks = isinstance(model, Learner) or (hasattr(model, "predict_learn") and not averaged)
+        #: Whether the scores tell probabilities.
+        self.tells = task == "classification" and (
+            isinstance(model.loss, (Logistic, Softmax)) if isinstance(model, Learner)
+            else hasattr(last_step(model), "predict_proba")
+        )  # fmt: skip
 
     # ---------------------------------------------------------------------------------------------- whole blocks
 
@@ -136,13 +99,49 @@ class Face:
             scores = np.zeros(len(X))
         return self._decided(np.asarray(scores, dtype=np.float64), y, seen, seen, grows=False)
 
+    def predict_learn_late(self, X: Any, y: Any, due: Any, due_y: Any) -> Predictions:
+        """Predict row i of X, then learn row i of ``due``, for each i."""
+        parts, start = [], 0
+        plain = self.blocks and all(
+            isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype == np.float64 for rows in (X, due)
+        )
+        if plain and not (np.isfinite(X).all() and np.isfinite(due).all() and X.shape[1] == due.shape[1]):
+            plain = False  # the long way says what is wrong with which row
+        while start < len(X):
+            steps = _late.find_steps(self.model) if plain else None
+            stop = start if steps is None else min(len(X), _late.known_rows(steps, due_y, start))
+            if steps is not None and stop > start:
+                part = slice(start, stop)
+                seen = self._seen()
+                labels = None if due_y is None else due_y[part]
+                scores = _late.predict_learn(steps, X[part], due[part], labels, self.task)
+                parts.append(self._decided(scores, None if y is None else y[part], seen, seen, grows=False))
+                start = stop
+            else:
+                part = slice(start, start + 1)
+                parts.append(self.predict(X[part], None if y is None else y[part]))
+                self.learn(due[part], None if due_y is None else due_y[part])
+                start += 1
+        return Predictions.join(parts)
+
     def _plain(self, X: Any, y: Any) -> Predictions:
         """The predictions of a model of which no more is known."""
         labels = np.asarray(self.model.predict(X))
         known, nothing = np.ones(len(labels), dtype=np.bool_), np.full(len(labels), np.nan)
         if self.task == "novelty":
-            return Predictions(labels == -1, known, nothing, nothing)
-        return Predictions(labels, known, nothing, nothing)
+            return Predictions(labels == -1, known, nothing, nothing, (), known.astype(int), nothing)
+        if self.task == "regression":
+            return Predictions(labels, known, nothing, nothing, (), known.astype(int), nothing)
+        classes, chances = self._seen(), nothing
+        scores = nothing
+        if hasattr(self.model, "decision_function"):
+            scores = np.asarray(self.model.decision_function(X), dtype=np.float64)
+        if self.tells and y is not None:
+            told = np.asarray(self.model.predict_proba(X), dtype=np.float64)
+            places = [classes.index(label) if label in classes else -1 for label in np.asarray(y).tolist()]
+            chances = np.where(np.array(places) < 0, np.nan, told[np.arange(len(told)), places])
+        counts = np.full(len(labels), len(classes))
+        return Predictions(labels, known, scores, nothing, tuple(classes), counts, chances)
 
     def learn(self, X: Any, y: Any) -> None:
         """Learn rows."""
@@ -168,62 +167,123 @@ class Face:
 
     def _decided(self, scores: Floats, y: Any, before: list[Any], after: list[Any], grows: bool = True) -> Predictions:
         """Predictions from scores; ``before`` and ``after`` are the classes known before and after the block."""
-        always = np.ones(len(scores), dtype=np.bool_)
+        always, nothing = np.ones(len(scores), dtype=np.bool_), np.full(len(scores), np.nan)
         if self.task == "regression":
-            return Predictions(scores, always, scores, self._losses(scores, y))
+            return Predictions(scores, always, scores, self._losses(scores, y), (), always.astype(int), nothing)
         if self.task == "novelty":
-            return Predictions(scores < 0, always, scores, np.maximum(0.0, -scores))
+            losses = np.maximum(0.0, -scores)
+            return Predictions(scores < 0, always, scores, losses, (), always.astype(int), nothing)
+        labels = None if y is None else np.asarray(y)
         if isinstance(self.model, Learner):
-            if scores.ndim == 1:
-                return Predictions(np.where(scores >= 0, 1, -1), always, scores, self._losses(scores, y))
-            known = np.isfinite(scores).any(axis=1) & (always if self.model.steps or grows else ~always)
-            return Predictions(scores.argmax(axis=1), known, scores, np.full(len(scores), np.nan))
-        if scores.ndim == 2:
-            return self._many(scores, y, after)
-        return self._two(scores, y, before, after, grows)
+            made = self._of_learner(scores, labels, grows)
+        elif scores.ndim == 2:
+            made = self._many(scores, labels, after)
+        else:
+            made = self._two(scores, labels, before, after, grows)
+        if not self.tells or labels is None or not made.classes:
+            return made
+        # the probability of the class that came, where it was known
+        places = {label: i for i, label in enumerate(made.classes)}
+        codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+        told = made.probabilities()
+        chances = told[np.arange(len(told)), codes]
+        made.chances[:] = np.where((codes < 0) | (chances == 0.0) & ~self._scored(made, codes), np.nan, chances)
+        return made
 
-    def _two(self, scores: Floats, y: Any, before: list[Any], after: list[Any], grows: bool) -> Predictions:
+    @staticmethod
+    def _scored(made: Predictions, codes: Any) -> Any:
+        """Whether a row had a score for its class."""
+        return np.isfinite(made.by_class()[np.arange(len(made)), codes])
+
+    def _of_learner(self, scores: Floats, labels: Any, grows: bool) -> Predictions:
+        """A Learner by itself: -1 and 1, or the classes 0, 1, ..."""
+        always, nothing = np.ones(len(scores), dtype=np.bool_), np.full(len(scores), np.nan)
+        if scores.ndim == 1:
+            losses = self._losses(scores, labels)
+            said = np.where(scores >= 0, 1, -1)
+            return Predictions(said, always, scores, losses, (-1, 1), np.full(len(scores), 2), nothing)
+        finite = np.isfinite(scores)
+        known = finite.any(axis=1) & (always if self.model.steps or grows else ~always)
+        losses = nothing.copy()
+        if labels is not None and scores.shape[1]:
+            codes = labels.astype(np.int64)
+            more = max(0, int(codes.max()) + 1 - scores.shape[1])
+            scored = np.pad(scores, ((0, 0), (0, more)), constant_values=-np.inf)
+            losses = _class_losses(self.model.loss, scored, codes, joins=True)
+        counts = np.where(known, finite.sum(axis=1), 0)
+        classes = tuple(range(scores.shape[1]))
+        return Predictions(scores.argmax(axis=1), known, scores, losses, classes, counts, nothing)
+
+    def _two(self, scores: Floats, labels: Any, before: list[Any], after: list[Any], grows: bool) -> Predictions:
         """One score a row: for the only class as long as there is one, then for the second of two."""
-        labels = np.asarray(y) if y is not None else np.zeros(0)
-        known = np.full(len(scores), len(before))
+        nothing = np.full(len(scores), np.nan)
+        counts = np.full(len(scores), len(before))
         if grows:
             # how many classes there were when each row was predicted
             fresh = [int(np.argmax(labels == label)) for label in after if label not in before]
-            known += (np.arange(len(scores))[:, None] > np.array(fresh, dtype=np.int64)).sum(axis=1)
+            counts += (np.arange(len(scores))[:, None] > np.array(fresh, dtype=np.int64)).sum(axis=1)
         if not after:
-            empty = np.zeros(len(scores), dtype=labels.dtype)
-            return Predictions(empty, known > 0, scores, self._losses(scores, np.ones(len(scores))))
+            empty = np.zeros(len(scores), dtype=np.int64 if labels is None else labels.dtype)
+            losses = nothing.copy() if labels is None else self._losses(scores, np.ones(len(scores)))
+            return Predictions(empty, counts > 0, scores, losses, (), counts, nothing)
         classes = np.array(after)
         only = np.array(before)[0] if before else labels[0]
         second = classes[-1]
-        predicted = np.where(known < 2, only, classes[(scores >= 0).astype(int) * (len(classes) - 1)])
-        if y is None:
-            return Predictions(predicted, known > 0, scores, np.full(len(scores), np.nan))
-        signs = np.where(np.where(known < 2, labels == only, labels == second), 1.0, -1.0)
-        losses = self._losses(scores, signs)
-        losses[~np.isin(labels, classes) & (known > 1)] = np.nan  # a third class: there is no loss for it yet
-        return Predictions(predicted, known > 0, scores, losses)
+        predicted = np.where(counts < 2, only, classes[(scores >= 0).astype(int) * (len(classes) - 1)])
+        losses = nothing.copy()
+        if labels is not None:
+            signs = np.where(np.where(counts < 2, labels == only, labels == second), 1.0, -1.0)
+            losses = self._losses(scores, signs)
+            third = ~np.isin(labels, classes) & (counts > 1)
+            if third.any():  # it joins with a score of 0
+                pair = 0.5 * scores[third]
+                joined = np.column_stack([-pair, pair, np.zeros(len(pair))])
+                losses[third] = _class_losses(self._loss_of_many(), joined, np.full(len(pair), 2))
+        return Predictions(predicted, counts > 0, scores, losses, tuple(after), counts, nothing)
 
-    def _many(self, scores: Floats, y: Any, after: list[Any]) -> Predictions:
+    def _many(self, scores: Floats, labels: Any, after: list[Any]) -> Predictions:
         """A score for each class, -inf for those that had not come."""
         finite = np.isfinite(scores)
-        count, classes = finite.sum(axis=1), np.array(after)
+        counts, classes = finite.sum(axis=1), np.array(after)
         best = scores.argmax(axis=1)
-        losses = np.full(len(scores), np.nan)
-        early = count <= 2
+        losses = nothing = np.full(len(scores), np.nan)
+        if labels is not None:
+            losses = self._losses_of_many(scores, labels, after)
+        early = counts <= 2
         if scores.shape[1] > 2 and early.any():  # then there was one score, and its 0 went to the second class
             rows = np.flatnonzero(early)
             first = finite.argmax(axis=1)[rows]
             last = scores.shape[1] - 1 - finite[:, ::-1].argmax(axis=1)[rows]
-            pair = count[rows] == 2
-            low, high = (np.where(count[rows] > 0, scores[rows, place], 0.0) for place in (first, last))
+            pair = counts[rows] == 2
+            low, high = (np.where(counts[rows] > 0, scores[rows, place], 0.0) for place in (first, last))
             best[rows[pair & (low == high)]] = last[pair & (low == high)]
             single = np.where(pair, high - low, 2.0 * high)
-            if y is not None:
-                places = np.searchsorted(classes, np.asarray(y)[rows])
-                lost = self._losses(single, np.where((places == last) | (count[rows] == 0), 1.0, -1.0))
-                losses[rows] = np.where(pair & (places != first) & (places != last), np.nan, lost)
-        return Predictions(classes[best], count > 0, scores, losses)
+            if labels is not None:
+                places = np.searchsorted(classes, labels[rows])
+                lost = self._losses(single, np.where((places == last) | (counts[rows] == 0), 1.0, -1.0))
+                third = pair & (places != first) & (places != last)
+                losses[rows] = np.where(third, losses[rows], lost)
+        return Predictions(classes[best], counts > 0, scores, losses, tuple(after), counts, nothing.copy())
+
+    def _losses_of_many(self, scores: Floats, labels: Any, after: list[Any]) -> Floats:
+        """The loss of a score per class; a class that is new joins with a score of 0, as in the learner."""
+        loss, order = self._loss_of_many(), last_step(self.model)._order
+        inner = np.array([order.index(label) for label in after])
+        Z = np.full((len(scores), len(after) + 1), -np.inf)
+        Z[:, inner] = scores  # costs are in the order of the inner numbers
+        places = {label: inner[i] for i, label in enumerate(after)}
+        codes = np.array([places.get(label, len(after)) for label in labels.tolist()], dtype=np.int64)
+        return _class_losses(loss, Z if (codes == len(after)).any() else Z[:, :-1], codes)
+
+    def _loss_of_many(self) -> Loss | None:
+        """The loss with a score per class; None for a model that has none."""
+        last, learner = last_step(self.model), learner_of(self.model)
+        if learner is not None and learner.loss.target == "label":
+            return learner.loss
+        try:
+            return last._loss_many(None) if isinstance(last, OnlineClassifier) else None
+        except ValueError:  # of two classes only
+            return None
 
     def _losses(self, scores: Floats, y: Any) -> Floats:
         """The model's loss of a single score; NaN for one that adapts, and for models that have none."""
@@ -232,3 +292,19 @@ class Face:
         if loss is None or y is None or loss.adapts or loss.target == "label":
             return np.full(len(scores), np.nan)
         return np.asarray(loss.value(scores, np.asarray(y, dtype=np.float64)), dtype=np.float64)
+
+
+def _class_losses(loss: Loss | None, Z: Floats, codes: Any, joins: bool = False) -> Floats:
+    """The losses of scores per class. A class without a score joins with 0; ``joins``: with all numbers below its."""
+    if loss is None or loss.adapts:
+        return np.full(len(Z), np.nan)
+    rows = np.arange(len(Z))
+    fresh = ~np.isfinite(Z[rows, codes])
+    if fresh.any():
+        Z = Z.copy()
+        if joins:
+            new = fresh[:, None] & (np.arange(Z.shape[1]) <= codes[:, None]) & ~np.isfinite(Z)
+            Z[new] = 0.0
+        else:
+            Z[rows[fresh], codes[fresh]] = 0.0
+    return np.asarray(loss.values(Z, codes), dtype=np.float64)

@@ -34,6 +34,14 @@ class Loss:
         """The loss of score z."""
         raise NotImplementedError
 
+    def values(self, Z: Any, y: Any) -> Any:
+        """The losses of many rows: ``value`` of each. With a score per class, -inf for those that are not known yet."""
+        if self.target != "label":
+            return self.value(Z, y)
+        known = np.isfinite(Z)
+        pairs = ((z[k], int(np.count_nonzero(k[:label]))) for z, k, label in zip(Z, known, y, strict=True))
+        return np.array([self.value(z, label) for z, label in pairs])
+
     def slope(self, z: Real, y: Real) -> Real:
         """A subgradient of the loss in z."""
         raise NotImplementedError

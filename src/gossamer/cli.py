@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from gossamer._version import __version__
-from gossamer.commands import compare, demo, inspect, predict, run, video
+from gossamer.commands import parsers
 from gossamer.commands.options import UsageError
 
 #: What the shell sees: bad data, bad usage, and 128 + the number of the signal.
@@ -51,9 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["demo", "--rows", "3"])
     2
     """
-    options = make_parser().parse_args(arguments)
+    with _quiet_interrupts(arguments is None):
+        options = make_parser().parse_args(arguments)
+        command = importlib.import_module(f"gossamer.commands.{options.module}")
     try:
-        options.work(options)
+        command.work(options)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         print("\ngossamer: interrupted", *interrupt.args, file=sys.stderr)
@@ -95,9 +101,25 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"gossamer {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="command", dest="command", required=True)
-    for command in (run, predict, inspect, compare, video, demo):
-        command.add(commands)
+    for add in parsers.COMMANDS:
+        add(commands)
     return parser
+
+
+@contextlib.contextmanager
+def _quiet_interrupts(ours: bool) -> Iterator[None]:
+    """While modules are imported, Ctrl-C ends a process that is ``ours`` without a word: nothing has been done yet.
+
+    An exception would do worse: the initialisation of a compiled module turns it into an ImportError.
+    """
+    if not ours or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 if __name__ == "__main__":

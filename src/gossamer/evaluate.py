@@ -17,25 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from gossamer import _checks
-from gossamer._faces import Face, Predictions, last_step, learner_of, task_of
-from gossamer.expansion import Floats
+from gossamer import _checks, _metrics
+from gossamer._faces import Face, last_step, learner_of, task_of
+from gossamer._health import Health
+from gossamer._metrics import METRICS, RATIOS, Tally
+from gossamer._predictions import Predictions
 from gossamer.trace import Record, Trace
 
 __all__ = ["METRICS", "Predictions", "Prequential", "Record", "Trace", "prequential"]
 
-#: Known metrics by task, the usual ones first.
-METRICS = {
-    "classification": ("error", "loss", "accuracy"),
-    "regression": ("mae", "rmse", "loss", "pinball"),
-    "novelty": ("alarms", "loss", "error", "auc"),
-}
 Metric = str | Callable[[Any, Any], float]
 
 
 def prequential(
     model: Any, stream: Any, *, metrics: Sequence[Metric] | None = None, every: int = 1000, delay: int = 0,
-    anomaly: Any = 1, classes: Any = None, progress: Callable[[Record], None] | None = None,
+    anomaly: Any = 1, positive: Any = None, classes: Any = None, progress: Callable[[Record], None] | None = None,
 ) -> Trace:  # fmt: skip
     """Predict and then learn every row of a stream; returns what happened on the way.
 
@@ -45,11 +41,12 @@ def prequential(
     ----------
     model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner. It goes on learning.
     stream : a `Stream` or other iterable of chunks with ``X`` and ``y``, or ``(X, y)``.
-    metrics, every, delay, anomaly, classes, progress : see `Prequential`.
+    metrics, every, delay, anomaly, positive, classes, progress : see `Prequential`.
     """
     run = Prequential(
-        model, metrics=metrics, every=every, delay=delay, anomaly=anomaly, classes=classes, progress=progress
-    )
+        model, metrics=metrics, every=every, delay=delay, anomaly=anomaly, positive=positive, classes=classes,
+        progress=progress,
+    )  # fmt: skip
     for X, y in _chunks(stream):
         run.update(X, y)
     return run.finish()
@@ -70,17 +67,31 @@ class Prequential:
     Parameters
     ----------
     model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner.
-    metrics : names, or functions of (targets, predictions) of a window. For classes "error", "accuracy" and "loss"; for
-        numbers "mae", "rmse", "pinball" (with the model's ``quantile``, or 0.5) and "loss"; for detectors "alarms"
-        (their rate), "loss" and, where there are targets, "error" and "auc". Over all rows, "auc" and functions are the
-        mean of the windows. "loss" is NaN where it is not measured: for more than two classes, and where the loss has a
-        ``nu``.
+    metrics : names, or functions of (targets, predictions) of a window. For classes "error", "accuracy", "loss",
+        "precision", "recall", "f1", "auc" and "log_loss"; for numbers "mae", "rmse", "pinball" (with the model's
+        ``quantile``, or 0.5) and "loss"; for detectors "alarms" (their rate), "loss" and, where there are targets,
+        "error" and "auc".
     every : rows between records; they are a window.
     delay : labels come so many rows late: row t is predicted by a model that has learned the rows up to t - delay - 1.
-        The last ``delay`` rows are never learned. Row by row, so it takes longer.
+        The last ``delay`` rows are never learned.
     anomaly : the label of an anomaly, for detectors.
+    positive : the class that precision, recall, F1 and AUC are about; of two classes the second in sorted order, with
+        more the mean over the classes (scikit-learn's "macro"), unless given.
     classes : all classes, for scikit-learn's own classifiers.
     progress : called with each new `Record`.
+
+    Notes
+    -----
+    - "loss" is the model's; NaN where its level adapts (``nu``). A class that is new joins with a score of 0.
+    - "precision", "recall" and "f1" over all rows are those of all counts so far; rows that came before any class was
+      known count as missed.
+    - "auc" is measured inside each window, from the scores made there, each before its row was learned: over a whole
+      stream the scores of an early and a late model are not on one scale. Over all rows, "auc" and functions are the
+      mean of the windows that have both classes, weighed by their rows. With several classes it is the mean over the
+      classes, each against the rest.
+    - "log_loss" is the mean of -log of the probability given to the class that came, for models with probabilities
+      (``predict_proba``); rows whose class had not been seen have none, and are left out.
+    - Scores that are not finite, explode or stay constant while the targets vary are told in a `RuntimeWarning`, once.
 
     Examples
     --------
@@ -94,13 +105,13 @@ class Prequential:
 
     def __init__(
         self, model: Any, *, metrics: Sequence[Metric] | None = None, every: int = 1000, delay: int = 0,
-        anomaly: Any = 1, classes: Any = None, progress: Callable[[Record], None] | None = None,
+        anomaly: Any = 1, positive: Any = None, classes: Any = None, progress: Callable[[Record], None] | None = None,
     ) -> None:  # fmt: skip
         self.task = task_of(model)
         self._face = Face(model, self.task, classes)
         self.every = _checks.whole(self, "every", every, 1)
         self.delay = _checks.whole(self, "delay", delay, 0)
-        self._anomaly, self._progress = anomaly, progress
+        self._anomaly, self._positive, self._progress = anomaly, positive, progress
         self._wanted = metrics
         self._metrics: dict[str, Metric] = {} if metrics is None else self._named(metrics)
         self.row = 0
@@ -109,7 +120,9 @@ class Prequential:
         self._confusion: dict[tuple[Any, Any], int] = {}
         self._unpredicted = 0
         self._window: list[tuple[Any, Predictions]] = []
-        self._late: list[tuple[Any, Any]] = []
+        self._late: tuple[Any, Any] | None = None
+        self._tally, self._classes = Tally(positive), set[Any]()
+        self._health = Health(self.task)
         self._start = time.perf_counter()
 
     def _named(self, metrics: Sequence[Metric]) -> dict[str, Metric]:
@@ -119,6 +132,8 @@ class Prequential:
         for metric in metrics:
             if not callable(metric):
                 _checks.one_of(self, "metrics", metric, METRICS[self.task])
+            if metric == "log_loss" and not self._face.tells:
+                raise _checks.wrong(self, "metrics", "without 'log_loss' for a model without probabilities", metric)
             named[metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))] = metric
         return named
 
@@ -156,13 +171,18 @@ class Prequential:
         return Predictions.join(parts) if parts else Predictions(empty, empty.astype(np.bool_), empty, empty)
 
     def _delayed(self, X: Any, y: Any) -> Predictions:
-        parts = []
-        for i in range(_rows(X)):
-            x, label = X[i : i + 1], None if y is None else y[i : i + 1]
-            parts.append(self._face.predict(x, label))
-            self._late.append((x, label))
-            if len(self._late) > self.delay:
-                self._face.learn(*self._late.pop(0))
+        """Predict these rows; after each, learn the one that is ``delay`` rows older, if there is one by now."""
+        rows, waiting = _rows(X), 0 if self._late is None else _rows(self._late[0])
+        every_X, every_y = (X, y) if self._late is None else (_stack(self._late[0], X), _stack(self._late[1], y))
+        lead, parts = min(rows, self.delay - waiting), []
+        if lead:
+            parts.append(self._face.predict(X[:lead], None if y is None else y[:lead]))
+        due = rows - lead
+        if due:
+            labels = None if y is None else y[lead:]
+            ready = every_X[:due], None if every_y is None else every_y[:due]
+            parts.append(self._face.predict_learn_late(X[lead:], labels, *ready))
+        self._late = every_X[due:], None if every_y is None else every_y[due:]
         return Predictions.join(parts)
 
     def finish(self) -> Trace:
@@ -185,7 +205,11 @@ class Prequential:
             y = np.concatenate([np.asarray(labels) for labels, _ in self._window])
         self._window = []
         window, total = {}, {}
+        tally = self._tally.add(y, made) if RATIOS & set(self._metrics) and y is not None else None
         for name, metric in self._metrics.items():
+            if tally is not None and name in RATIOS:
+                window[name], total[name] = tally.ratio(name, self._tally), self._tally.ratio(name, self._tally)
+                continue
             value, weight = self._measured(metric, y, made)
             sums = self._sums.setdefault(name, [0.0, 0.0])
             if weight:
@@ -196,6 +220,7 @@ class Prequential:
             total[name] = float(finish(sums[0] / sums[1])) if sums[1] else float("nan")
         if self.task == "classification" and y is not None:
             self._count(y, made)
+        self._health.check(self.row, y, made, self.row - len(made) >= self.delay)
         learner = learner_of(self._face.model)
         support = None if learner is None else len(learner.births)
         tracked = learner is not None and (learner.track_norm or not learner.budget.drops)
@@ -220,7 +245,12 @@ class Prequential:
             return float(made.labels.mean()), rows
         if self.task == "novelty":
             odd = np.asarray(y) == self._anomaly
-            return _auc(odd, -made.scores) if metric == "auc" else (float((made.labels != odd).mean()), rows)
+            return _metrics.auc(odd, -made.scores) if metric == "auc" else (float((made.labels != odd).mean()), rows)
+        if metric == "auc":
+            self._classes.update(np.unique(y).tolist())
+            return _metrics.class_auc(y, made, sorted(self._classes), self._positive)
+        if metric == "log_loss":
+            return _metrics.log_loss(made)
         if self.task == "classification":
             wrong = float((~made.known | (made.labels != y)).mean())
             return (wrong if metric == "error" else 1.0 - wrong), rows
@@ -248,14 +278,17 @@ class Prequential:
     def state(self) -> dict[str, Any]:
         """Everything but the model, as JSON can hold it: enough to go on exactly, with `restore`."""
         window = [
-            [None if y is None else np.asarray(y).tolist(), *(_listed(part) for part in _parts(made))]
+            [None if y is None else np.asarray(y).tolist(), *(_listed(getattr(made, name)) for name in PARTS)]
             for y, made in self._window
         ]
-        late = [[np.asarray(x).tolist(), None if y is None else np.asarray(y).tolist()] for x, y in self._late]
+        late = []
+        if self._late is not None and _rows(self._late[0]):
+            late = [[None if part is None else np.asarray(part).tolist() for part in self._late]]
         seconds = time.perf_counter() - self._start
         sums = {name: list(pair) for name, pair in self._sums.items()}
         names = {"row": self.row, "sums": sums, "window": window, "late": late, "seconds": seconds}
-        return {**names, "trace": self.trace.to_dict()}
+        more = {"tally": self._tally.to_list(), "classes": sorted(self._classes), "warned": self._health.state()}
+        return {**names, **more, "trace": self.trace.to_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a `state` of an evaluation with the same parameters; the model is restored by itself."""
@@ -269,10 +302,17 @@ class Prequential:
         self._records, self._confusion = trace.records, trace.confusion
         self._unpredicted = trace.unpredicted
         self._window = [
-            (None if y is None else np.array(y), Predictions(*(np.array(part) for part in parts)))
+            (None if y is None else np.array(y), _predictions(parts))
             for y, *parts in state["window"]
         ]
-        self._late = [(np.array(x), None if y is None else np.array(y)) for x, y in state["late"]]
+        self._late = None
+        for x, y in state["late"]:
+            rows = np.array(x), None if y is None else np.array(y)
+            before: Any = self._late
+            self._late = rows if before is None else (_stack(before[0], rows[0]), _stack(before[1], rows[1]))
+        self._tally = Tally(self._positive, state.get("tally", []))
+        self._classes = set(state.get("classes", []))
+        self._health.restore(state.get("warned", []))
         self._start = time.perf_counter() - float(state["seconds"])
 
 
@@ -280,20 +320,29 @@ def _rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _parts(made: Predictions) -> tuple[Any, ...]:
-    return made.labels, made.known, made.scores, made.losses
+def _stack(first: Any, second: Any) -> Any:
+    """Rows after rows, of arrays, sparse matrices, frames and lists."""
+    if first is None or isinstance(first, list):
+        return None if first is None else first + list(second)
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first, second])
+    if hasattr(first, "tocsr"):
+        from scipy.sparse import vstack
+
+        return vstack([first, second]).tocsr()
+    import pandas as pd
+
+    return pd.concat([first, second])
+
+
+#: What is kept of the predictions of a window that is not full.
+PARTS = ("labels", "known", "scores", "losses", "classes", "counts", "chances")
+
+
+def _predictions(parts: list[Any]) -> Predictions:
+    kept = {name: np.array(part) for name, part in zip(PARTS, parts, strict=False) if name != "classes"}
+    return Predictions(**kept, classes=tuple(parts[4]) if len(parts) > 4 else ())
 
 
 def _listed(part: Any) -> list[Any]:
-    return list(np.asarray(part).tolist())
-
-
-def _auc(positive: Any, scores: Floats) -> tuple[float, float]:
-    """The chance that a positive row scores above another, ties half (Mann and Whitney), weighed by the rows."""
-    count, rows = int(positive.sum()), len(positive)
-    if count in (0, rows):
-        return float("nan"), 0.0
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse.reshape(-1)]
-    above = float(ranks[positive].sum()) - count * (count + 1) / 2.0
-    return above / (count * (rows - count)), float(rows)
+    return list(part) if isinstance(part, tuple) else list(np.asarray(part).tolist())

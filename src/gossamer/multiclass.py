@@ -85,6 +85,16 @@ class Multiclass(Loss):
     def value(self, z: Floats, y: int) -> float:
         return float((self.costs(y, len(z)) + z).max() - z[y])
 
+    def values(self, Z: Floats, y: Any) -> Floats:
+        """`value` for many rows; -inf in Z for a class that is not known yet."""
+        rows = np.arange(len(Z))
+        if self.cost is not None:
+            costs = np.array(self.cost)[y]
+        else:
+            costs = np.full(Z.shape, self.margin)
+            costs[rows, y] = 0.0
+        return np.asarray((costs + Z).max(axis=1) - Z[rows, y])
+
     def rival(self, z: Floats, y: int) -> int | None:
         """The class that most threatens y; the lowest of equals, None if there is no other."""
         threats = self.costs(y, len(z)) + z
@@ -206,6 +216,10 @@ class Softmax(Loss):
 
     def value(self, z: Floats, y: int) -> float:
         return float(-log_softmax(z)[y])
+
+    def values(self, Z: Floats, y: Any) -> Floats:
+        """`value` for many rows; -inf in Z for a class that is not known yet."""
+        return np.asarray(-log_softmax(Z, axis=1)[np.arange(len(Z)), y])
 
     def slope(self, z: Floats, y: int) -> Floats:
         slope = np.asarray(softmax(z))

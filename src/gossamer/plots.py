@@ -313,8 +313,9 @@ def _tidy(axes: Axes) -> None:
 
 
 def effects(
-    model: Any, X: Any, *, path: str | None = None, names: Sequence[str] | None = None, columns: int = 4
-) -> Figure:
+    model: Any, X: Any, path: str | PathLike[str] | None = None, *, names: Sequence[str] | None = None,
+    columns: int = 4,
+) -> Figure:  # fmt: skip
     """What an additive model (`AdditiveRegressor`, `AdditiveClassifier`) has learned in each coordinate.
 
     A panel per coordinate has the curve f_i over the middle 99 % of its values in X, minus its mean over X, on one
@@ -324,7 +325,7 @@ def effects(
     ----------
     model : a fitted model.
     X : rows, to know where the data lie.
-    path : where to save the picture; it is returned in any case.
+    path : where to save the picture (.png, .pdf or .svg), if anywhere.
     names : of the coordinates, if others than ``model.coordinate_names_`` are wanted.
     columns : the most panels side by side.
 

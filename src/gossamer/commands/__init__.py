@@ -1,4 +1,4 @@
-"""The commands of the command line: one file each, with ``add`` for its parser; what they share lies beside them.
+"""The commands of the command line: one file each, with ``work``; what they share lies beside them.
 
-A command imports what it needs when it runs, and not what the others need.
+`parsers` says what may be given to each. A command is imported when it runs, and the others are not.
 """

@@ -8,41 +8,15 @@ import time
 from typing import Any
 
 from gossamer import _checks
-from gossamer.commands.options import add_data, add_model, anomaly, build, open_data
-
-EXAMPLES = """\
-examples:
-  gossamer compare data.csv --target y --learners silk,norma,pa
-  gossamer compare data.csv --target y --learners silk:C=0.1,silk:C=1,silk:C=10 --budget 128 --plot C.png
-"""
-
-
-def add(commands: Any) -> None:
-    """Its parser."""
-    parser = commands.add_parser(
-        "compare",
-        help="several learners and settings on one stream: a table and a picture",
-        description="Predict each row, then learn it, with several learners that see the same rows, scaled alike. "
-        "Options of the model go to all learners that take them; settings behind a learner's name are its own.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_data(parser)
-    add_model(parser)
-    parser.add_argument("--learners", default="silk,norma,pa", metavar="NAME[:SETTING=VALUE...],...",
-                        help="which (default: silk,norma,pa; all is all there are for the task)")  # fmt: skip
-    parser.add_argument("--plot", metavar="FILE", help="a picture of the errors: .png, .pdf or .svg")
-    parser.add_argument("--quiet", action="store_true", help="no bar")
-    parser.set_defaults(work=work)
+from gossamer.commands.evaluation import Evaluation
+from gossamer.commands.options import anomaly, build, open_data
+from gossamer.commands.parts import learners, refused
+from gossamer.commands.progress import Bar
+from gossamer.scaling import OnlineScaler
 
 
 def work(options: argparse.Namespace) -> None:
     """Learn with all, print the table, draw."""
-    from gossamer import OnlineScaler
-    from gossamer.commands.evaluation import Evaluation
-    from gossamer.commands.parts import learners, refused
-    from gossamer.commands.progress import Bar
-
     bar = Bar(options.data, on=not options.quiet)
     with open_data(options, chunk_rows=8192, task=options.task) as stream:
         task = stream.task

@@ -6,8 +6,6 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from gossamer import _checks
-
 if TYPE_CHECKING:
     from gossamer._online import Online
     from gossamer.streams import Schema, Stream
@@ -119,12 +117,28 @@ def build(learner: str, options: argparse.Namespace, task: str, features: int, s
 
 def anomaly(text: str, kind: str | None) -> Any:
     """The label of an anomaly, in the type of the target's labels."""
+    from gossamer import _checks
+
     try:
         if kind in ("integer", "number"):
             return float(text) if kind == "number" else int(text)
     except ValueError:
         raise _checks.wrong("run", "anomaly", f"a label of the target, which is of kind {kind!r}", text) from None
     return text.lower() in ("1", "true") if kind == "boolean" else text
+
+
+def as_value(text: str) -> Any:
+    """What a text of the command line means: None, true, false, a number, or itself."""
+    plain = text.strip()
+    words = {"none": None, "true": True, "false": False}
+    if plain.lower() in words:
+        return words[plain.lower()]
+    for kind in (int, float):
+        try:
+            return kind(plain)
+        except ValueError:
+            pass
+    return plain
 
 
 def _names(text: str) -> list[str]:
@@ -139,7 +153,5 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _value(text: str) -> Any:
-    from gossamer.commands.parts import as_value
-
     value = as_value(text)
     return "none" if value is None else value

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from gossamer import _checks
-from gossamer._faces import Predictions
-from gossamer.expansion import Floats
+from gossamer._predictions import Predictions
 
 COLUMNS = {
     "classification": ("row", "target", "prediction", "score"),
     "regression": ("row", "target", "prediction"),
     "novelty": ("row", "target", "alarm", "score"),
 }
+#: What may become of a text that looks like a formula.
+FORMULAS = ("quote", "error", "keep")
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Output:
@@ -31,17 +36,25 @@ class Output:
     form : "csv" or "jsonl"; by the ending of the name unless given.
     length : go on after so many bytes, and cut off what follows.
     alarms : write only rows that raise an alarm.
+    probabilities : whether there is a column for the probability of the prediction; JSON lines have those of all
+        classes too.
+    formulas : what to do with a text that a spreadsheet takes for a formula (it begins with = + - @, a tab or a
+        carriage return and is no number): "quote" puts an apostrophe before it, "error" refuses it, "keep" writes it.
+        In CSV only.
     """
 
     def __init__(
         self, path: str, task: str, target: bool, form: str | None = None, length: int | None = None,
-        alarms: bool = False,
+        alarms: bool = False, probabilities: bool = False, formulas: str = "quote",
     ) -> None:  # fmt: skip
         ending = os.path.splitext(path)[1].lower()
         self.form = form or ("jsonl" if ending in (".jsonl", ".ndjson", ".json") else "csv")
         _checks.one_of("run", "out_format", self.form, ["csv", "jsonl"])
+        _checks.one_of("run", "formulas", formulas, FORMULAS)
         self.columns = [name for name in COLUMNS[task] if target or name != "target"]
-        self.task, self.alarms = task, alarms
+        if probabilities:
+            self.columns += ["probability"] if self.form == "csv" else ["probability", "probabilities"]
+        self.task, self.alarms, self.path, self.formulas = task, alarms, path, formulas
         # closed by `close`: it is open as long as the run
         if path == "-":
             self._file: Any = sys.stdout.buffer
@@ -59,7 +72,8 @@ class Output:
 
     def _put(self, text: str) -> None:
         data = text.encode()
-        self._file.write(data)
+        with named(self.path):
+            self._file.write(data)
         self.length += len(data)
 
     def write(self, rows: Any, y: Any, made: Predictions) -> None:
@@ -72,10 +86,15 @@ class Output:
         else:
             values["prediction"] = made.labels.tolist()
         if "score" in self.columns:
-            values["score"] = single(made.scores).tolist()
+            values["score"] = made.single().tolist()
+        if "probability" in self.columns:
+            told = made.probabilities()
+            values["probability"] = np.fmax.reduce(told, axis=1, initial=0.0).tolist()
+            if self.form == "jsonl":
+                values["probabilities"] = _by_class(made, told)
         if not made.known.all():
             unknown = np.flatnonzero(~made.known).tolist()
-            for name in values.keys() & {"prediction", "score"}:
+            for name in values.keys() & {"prediction", "score", "probability", "probabilities"}:
                 for i in unknown:
                     values[name][i] = None
         if self.alarms:
@@ -83,7 +102,7 @@ class Output:
             values = {name: [column[i] for i in kept] for name, column in values.items()}
         columns = [values[name] for name in self.columns]
         if self.form == "csv":
-            lines = list(map(",".join, zip(*map(_fields, columns), strict=True)))
+            lines = list(map(",".join, zip(*map(self._fields, columns), strict=True)))
         else:
             lines = [json.dumps(dict(zip(self.columns, row, strict=True))) for row in zip(*columns, strict=True)]
         if lines:
@@ -91,62 +110,84 @@ class Output:
 
     def flush(self) -> None:
         """All lines where others can read them."""
-        self._file.flush()
+        with named(self.path):
+            self._file.flush()
 
     def sync(self) -> int:
         """All lines on the disk; how many bytes they are."""
-        self._file.flush()
-        if self._own:
-            os.fsync(self._file.fileno())
+        with named(self.path):
+            self._file.flush()
+            if self._own:
+                os.fsync(self._file.fileno())
         return self.length
 
     def close(self) -> None:
         """The end."""
-        self._file.flush()
-        if self._own:
-            self._file.close()
+        with named(self.path):
+            if self._own:
+                self._file.close()  # which writes what is left, and closes even if that fails
+            else:
+                self._file.flush()
+
+    def _fields(self, column: list[Any]) -> list[str]:
+        """A column in CSV; numbers that are not whole have nine digits."""
+        if column and type(column[0]) is int and len(distinct := set(column)) <= 64:
+            texts = {value: self._field(value) for value in distinct}
+            return [texts[value] for value in column]
+        kinds = set(map(type, column))
+        if kinds <= {int}:
+            return list(map(repr, column))
+        if kinds <= {float}:
+            return [f"{value:.9g}" for value in column]
+        if str in kinds:  # few texts, many rows
+            known = {value: self._field(value) for value in set(column)}
+            return [known[value] for value in column]
+        return list(map(self._field, column))
+
+    def _field(self, value: Any) -> str:
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, float):
+            return f"{value:.9g}"
+        if not isinstance(value, str):
+            return repr(value)
+        return self._text(value)
+
+    def _text(self, value: str) -> str:
+        if self.formulas != "keep" and is_formula(value):
+            if self.formulas == "error":
+                rule = "free of texts that a spreadsheet takes for a formula (--formulas quote or keep allows them)"
+                raise _checks.wrong("run", "out", rule, value)
+            value = f"'{value}"
+        special = any(c in value for c in ',"\r\n') or value != value.strip() or not value
+        return '"' + value.replace('"', '""') + '"' if special else value
 
 
-def single(scores: Floats) -> Floats:
-    """One score a row: f(x) for up to two classes (positive is the second), else that of the best class.
+@contextlib.contextmanager
+def named(path: str) -> Iterator[None]:
+    """Errors of the system with the name of the file: "No space left on device" alone says little."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None or isinstance(error, BrokenPipeError):
+            raise
+        raise OSError(error.errno, error.strerror, path) from None
 
-    Rows from before a third class came have a score per class here if it came in the same chunk, -inf for the classes
-    to come; they get back the f(x) that they had, so that the chunks do not show.
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet would take a text for a formula: it begins like one, and is no number.
+
+    >>> [is_formula(text) for text in ("=1+1", "-1.5", "+49", "-x", "@sum", "plain", "\\tx")]
+    [True, False, False, True, True, False, True]
     """
-    if scores.ndim == 1:
-        return scores
-    finite = np.isfinite(scores)
-    count = finite.sum(axis=1)
-    best = np.where(finite, scores, -np.inf).max(axis=1)
-    if scores.shape[1] == 1 or (count > 2).all():
-        return np.asarray(best)
-    places = np.arange(len(scores))
-    low = scores[places, finite.argmax(axis=1)]
-    high = scores[places, scores.shape[1] - 1 - finite[:, ::-1].argmax(axis=1)]
-    with np.errstate(invalid="ignore"):
-        early = np.where(count == 2, high - low, np.where(count == 1, 2.0 * high, 0.0))
-    return np.asarray(np.where(count > 2, best, early))
+    return text.startswith(("=", "+", "-", "@", "\t", "\r")) and not NUMBER.fullmatch(text)
 
 
-def _fields(column: list[Any]) -> list[str]:
-    """A column in CSV; numbers that are not whole have nine digits."""
-    if column and type(column[0]) is int and len(distinct := set(column)) <= 64:
-        texts = {value: _field(value) for value in distinct}
-        return [texts[value] for value in column]
-    kinds = set(map(type, column))
-    if kinds <= {int}:
-        return list(map(repr, column))
-    return [f"{value:.9g}" for value in column] if kinds <= {float} else list(map(_field, column))
-
-
-def _field(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.9g}"
-    if not isinstance(value, str):
-        return repr(value)
-    special = any(c in value for c in ',"\r\n') or value != value.strip() or not value
-    return '"' + value.replace('"', '""') + '"' if special else value
+def _by_class(made: Predictions, told: Any) -> list[dict[str, float]]:
+    """The probabilities of the classes known, by name, for each row."""
+    names, rows = [str(name) for name in made.classes], []
+    for values, scored in zip(told.tolist(), np.isfinite(made.by_class()).tolist(), strict=True):
+        rows.append({name: p for name, p, known in zip(names, values, scored, strict=True) if known})
+    return rows

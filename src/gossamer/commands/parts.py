@@ -15,6 +15,7 @@ import gossamer
 from gossamer import _checks, kernels
 from gossamer._faces import last_step
 from gossamer._online import Online, OnlineClassifier, OnlineDetector, OnlineRegressor
+from gossamer.commands.options import as_value
 
 FACES = {"classification": OnlineClassifier, "regression": OnlineRegressor, "novelty": OnlineDetector}
 #: Parameters that are not for the shell: matrices, and passes over a stream that comes once.
@@ -66,20 +67,6 @@ def parsed(spec: str) -> tuple[str, dict[str, Any]]:
             raise _checks.wrong("parsed", "learner", "like silk:C=10:budget=64", spec)
         found[key.strip()] = as_value(value)
     return name.strip().lower(), found
-
-
-def as_value(text: str) -> Any:
-    """What a text of the command line means: None, true, false, a number, or itself."""
-    plain = text.strip()
-    words = {"none": None, "true": True, "false": False}
-    if plain.lower() in words:
-        return words[plain.lower()]
-    for kind in (int, float):
-        try:
-            return kind(plain)
-        except ValueError:
-            pass
-    return plain
 
 
 def make_kernel(

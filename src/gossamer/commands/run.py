@@ -10,63 +10,26 @@ import threading
 import time
 from contextlib import ExitStack
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gossamer import _checks
+from gossamer import _checks, store
+from gossamer.commands import saved
 from gossamer.commands.ahead import ahead
-from gossamer.commands.options import MODEL, add_data, add_model, anomaly, build, open_data
-
-if TYPE_CHECKING:
-    from gossamer.streams import Chunk, Stream
+from gossamer.commands.checkpoint import Checkpoint
+from gossamer.commands.evaluation import Evaluation
+from gossamer.commands.options import MODEL, anomaly, build, open_data
+from gossamer.commands.output import Output
+from gossamer.commands.parts import refused
+from gossamer.commands.progress import Bar, Table
+from gossamer.pipelines import pipeline
+from gossamer.scaling import OnlineScaler
+from gossamer.streams import Chunk, Stream
 
 CHUNK = 8192
-EXAMPLES = """\
-examples:
-  gossamer run data.csv --target price
-  gossamer run data.csv --target y --learner norma:rate=0.2 --kernel laplace --budget 512 --plot errors.png
-  gossamer run data.csv --target y --out predictions.csv --save model.gsm
-  zcat sensors.csv.gz | gossamer run - --ignore time --nu 0.01 --out alarms.csv --alarms
-  gossamer run big.csv --target y --out p.csv --save m.gsm --checkpoint c.gsm            # kill -9 ...
-  gossamer run big.csv --target y --out p.csv --save m.gsm --checkpoint c.gsm --resume   # ... goes on
-"""
 #: Options that a resumed run must have in common with the first part, as the output and the model depend on them.
 SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing", "delimiter", "header", "n_features",
         "task", "learner", "kernel", *MODEL, "scale", "forget", "window", "delay", "anomaly", "out_format", "alarms",
         "model")  # fmt: skip
-
-
-def add(commands: Any) -> None:
-    """Its parser."""
-    parser = commands.add_parser(
-        "run",
-        help="predict each row of a file or a pipe, then learn it",
-        description="Predict each row, then learn it, and show how well that goes. Columns and the task are found in "
-        "the first 1,000 rows; numbers are scaled on the way; text becomes one feature per category.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_data(parser)
-    add_model(parser)
-    parser.add_argument("--learner", default="silk", metavar="NAME[:SETTING=VALUE...]",
-                        help="silk (the default), norma, pa, projection, perceptron, alma, svmd, ...")  # fmt: skip
-    parser.add_argument("--model", metavar="FILE", help="go on with a model that --save wrote")
-    parser.add_argument("--delay", type=int, default=0, metavar="N", help="labels come N rows late")
-    group = parser.add_argument_group("results")
-    group.add_argument("--out", metavar="FILE", help="predictions, as CSV or, if it ends in .jsonl, JSON lines; - is "
-                       "standard output")  # fmt: skip
-    group.add_argument("--out-format", metavar="FORMAT", help="csv or jsonl, whatever the name")
-    group.add_argument("--alarms", action="store_true", help="novelty: write only the rows that raise an alarm")
-    group.add_argument("--plot", metavar="FILE", help="a picture of the errors: .png, .pdf or .svg")
-    group.add_argument("--trace", metavar="FILE", help="the errors over time, as CSV")
-    group.add_argument("--save", metavar="FILE", help="the model, for predict and --model; also after Ctrl-C")
-    group.add_argument("--quiet", action="store_true", help="no table and no bar")
-    group = parser.add_argument_group("checkpoints")
-    group.add_argument("--checkpoint", metavar="FILE", help="write model, position and metrics there, every 5 s")
-    group.add_argument("--every", type=int, metavar="N", help="every N rows instead")
-    group.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one. Output and "
-                       "model will be those of a run that was never stopped. A pipe is given again from its start; the "
-                       "rows already learned are skipped")  # fmt: skip
-    parser.set_defaults(work=work)
 
 
 def work(options: argparse.Namespace) -> None:
@@ -130,9 +93,6 @@ class Interrupts:
 
 class _Run:
     def __init__(self, options: argparse.Namespace, interrupts: Interrupts, opened: ExitStack) -> None:
-        from gossamer.commands.checkpoint import Checkpoint
-        from gossamer.commands.progress import Bar, Table
-
         self.task: Any = None
         self.options, self.interrupts, self.opened = options, interrupts, opened
         self.checkpoint = Checkpoint(options.checkpoint, options.every)
@@ -146,8 +106,6 @@ class _Run:
     # ------------------------------------------------------------------------------------------------- setting up
 
     def _begin(self) -> Stream:
-        from gossamer.commands import saved
-
         options, rows = self.options, min(CHUNK, self.options.every or CHUNK)
         if options.model:
             self.model, self.task, schema = saved.read(options.model)
@@ -172,8 +130,6 @@ class _Run:
         return stream
 
     def _made(self, features: int) -> Any:
-        from gossamer import OnlineScaler, pipeline
-
         model = build(self.options.learner, self.options, self.task, features)
         return pipeline(OnlineScaler(self.options.forget), model) if self.options.scale else pipeline(model)
 
@@ -199,8 +155,6 @@ class _Run:
         return stream
 
     def _evaluate(self, stream: Stream) -> None:
-        from gossamer.commands.evaluation import Evaluation
-
         kind = None if stream.schema.target is None else stream.schema.target.kind
         label = anomaly(self.options.anomaly, kind) if self.task == "novelty" and kind else 1
         self.evaluation = Evaluation(
@@ -208,8 +162,6 @@ class _Run:
         )
 
     def _output(self, stream: Stream, length: int | None) -> Any:
-        from gossamer.commands.output import Output
-
         options = self.options
         if options.alarms and self.task != "novelty":
             raise _checks.wrong("run", "alarms", "left out where the task is not novelty detection", self.task)
@@ -247,8 +199,6 @@ class _Run:
         try:
             made = self.evaluation.update(chunk.X, chunk.y)
         except ValueError as error:
-            from gossamer.commands.parts import refused
-
             raise refused(error, self.model, chunk, self.stream.name, self.stream.target) from None
         if self.out is not None:
             self.out.write(chunk.rows, chunk.y, made)
@@ -266,9 +216,6 @@ class _Run:
         })  # fmt: skip
 
     def _save(self) -> None:
-        from gossamer import store
-        from gossamer.commands import saved
-
         if self.options.save:
             store.save(saved.content(self.model, self.task, self.stream.schema), self.options.save)
 

@@ -19,34 +19,6 @@ BINS = 2048
 SHEET = 12  # frames on the contact sheet
 
 
-def add(commands: Any) -> None:
-    """Its parser."""
-    parser = commands.add_parser(
-        "video",
-        help="background subtraction: what moves in a video",
-        description="One kernel novelty learner per pixel. INPUT is a video file, a folder or zip file of images "
-        "(CDnet's layout included), or the number of a camera.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    parser.add_argument("input", help="video file, image folder, zip file, or number of a camera")
-    parser.add_argument("--out", help="write the masks to this video (.mp4, .avi), or as images to this folder")
-    parser.add_argument("--overlay", help="write the frames with the foreground marked, likewise")
-    parser.add_argument("--stats", help="write a CSV file: frame, foreground, shadow (shares), milliseconds")
-    parser.add_argument("--preview", help="write a contact sheet of frames and masks to this image")
-    parser.add_argument("--evaluate", metavar="GROUNDTRUTH", help="masks in CDnet's layout, a folder or zip file")
-    parser.add_argument("--patience", type=float, default=250.0, help="frames that a still object stays foreground")
-    parser.add_argument("--rule", choices=["silk", "norma"], default="silk", help="the learner")
-    parser.add_argument("--budget", type=int, default=20, help="support points of a pixel")
-    parser.add_argument("--threads", type=int, help="one per processor if not given")
-    parser.add_argument("--median", type=int, default=5, help="side of the median filter over the mask; 1 for none")
-    parser.add_argument("--first", type=int, default=1, help="the frame to start with, counted from 1")
-    parser.add_argument("--last", type=int, help="the frame to end with")
-    parser.add_argument("--fps", type=float, default=25.0, help="of the videos that are written")
-    parser.add_argument("--load", help="go on with a subtractor that was saved")
-    parser.add_argument("--save", help="save the subtractor at the end")
-    parser.set_defaults(work=work)
-
-
 def work(options: argparse.Namespace) -> None:
     """Run it."""
     cv2 = opencv()

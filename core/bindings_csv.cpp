@@ -28,12 +28,13 @@ void bind_csv(nb::module_& m) {
     m.def(
         "parse_csv",
         [](nb::bytes data, std::size_t start, bool final, char delimiter, const std::vector<int>& slots,
-           std::size_t width, std::size_t texts, const std::vector<std::string>& missing, std::size_t rows) {
+           std::size_t width, std::size_t texts, const std::vector<std::string>& missing, std::size_t rows,
+           char decimal, const std::vector<double>& missing_numbers) {
             if (start > data.size() || slots.empty()) throw std::invalid_argument("start and slots must fit.");
             for (const int slot : slots)
                 if (slot >= static_cast<int>(width) || slot <= Slots::first_text - static_cast<int>(texts))
                     throw std::invalid_argument("A slot must lie in the matrix or be a text.");
-            const CsvLayout layout{delimiter, slots, width, texts, missing};
+            const CsvLayout layout{delimiter, decimal, slots, width, texts, missing, missing_numbers};
             const char* begin = data.c_str() + start;
             const char* end = data.c_str() + data.size();
             CsvRows out;
@@ -64,5 +65,6 @@ void bind_csv(nb::module_& m) {
             return result;
         },
         "data"_a, "start"_a, "final"_a, "delimiter"_a, "slots"_a, "width"_a, "texts"_a, "missing"_a, "rows"_a,
+        "decimal"_a = '.', "missing_numbers"_a = std::vector<double>{},
         "The whole records of data[start:], at most ``rows``, up to the first that is wrong.");
 }

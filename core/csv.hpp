@@ -13,9 +13,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-#if !defined(__cpp_lib_to_chars)
 #include <locale.h>
-#endif
 
 namespace gossamer {
 
@@ -25,10 +23,11 @@ struct Slots {
 };
 
 struct CsvLayout {
-    char delimiter = ',';
+    char delimiter = ',', decimal = '.';
     std::vector<int> slots;            // one per field of a record
     std::size_t width = 0, texts = 0;  // columns of the matrix, texts
     std::vector<std::string> missing;  // how a value that is not there is written
+    std::vector<double> missing_numbers;  // numbers that stand for a missing one
 };
 
 enum class CsvError { none, too_few, too_many, not_number, not_finite, after_quote, open_quote };
@@ -51,6 +50,12 @@ struct CsvRows {
     std::deque<std::string> unescaped;  // what the views of fields with doubled quotes look at
 };
 
+// As the C locale has it, whatever the user's.
+inline double decimal_strtod(const std::string& text, char** stop) {
+    static const locale_t c = newlocale(LC_ALL_MASK, "C", nullptr);
+    return strtod_l(text.c_str(), stop, c);
+}
+
 // The number that [first, last) begins with and where it ends; last pointer == first if there is none.
 inline const char* read_double(const char* first, const char* last, double& value) {
     const char* p = first != last && *first == '+' ? first + 1 : first;
@@ -58,17 +63,16 @@ inline const char* read_double(const char* first, const char* last, double& valu
 #if defined(__cpp_lib_to_chars)
     const auto [end, code] = std::from_chars(p, last, value);
     if (code == std::errc::invalid_argument) return first;
-    if (code == std::errc::result_out_of_range) value = std::strtod(std::string(p, end).c_str(), nullptr);
+    if (code == std::errc::result_out_of_range) value = decimal_strtod(std::string(p, end), nullptr);
     return end;
 #else
-    // no from_chars for doubles in this library: strtod, kept to decimal numbers and away from the user's locale
+    // no from_chars for doubles in this library: strtod, kept to decimal numbers
     const char* end = p;
     while (end != last && (std::string_view("+-.eE").find(*end) != std::string_view::npos || (*end >= '0' && *end <= '9')))
         ++end;
-    static const locale_t c = newlocale(LC_ALL_MASK, "C", nullptr);
     const std::string text(p, end);
     char* stop = nullptr;
-    value = strtod_l(text.c_str(), &stop, c);
+    value = decimal_strtod(text, &stop);
     return stop == text.c_str() ? first : p + (stop - text.c_str());
 #endif
 }
@@ -167,30 +171,49 @@ private:
     Outcome number(std::size_t column, double& place, After& after) {
         while (p != end && blank(*p)) ++p;
         const char* start = p;
-        p = read_double(p, end, place);
-        if (p != start) {
-            after = after_field();
-            if (after == After::incomplete) return Outcome::incomplete;
-            if (after != After::other) {
-                if (std::isfinite(place)) return Outcome::done;
-                if (std::isnan(place)) return place = nan, ++out.missing, Outcome::done;
+        if (layout.decimal == '.') {
+            p = read_double(p, end, place);
+            // words (nan, inf, nan(...)) are left to the whole field: a delimiter may be inside of what was read
+            if (p != start && std::isfinite(place)) {
+                after = after_field();
+                if (after == After::incomplete) return Outcome::incomplete;
+                if (after != After::other) return finish(place);
             }
         }
-        // quoted, missing or no number at all
+        // quoted, missing, with another decimal sign or no number at all
         p = start;
         std::string_view text;
         const Outcome outcome = field(column, text, after);
         if (outcome != Outcome::done) return outcome;
         if (is_missing(text)) return place = nan, ++out.missing, Outcome::done;
-        const char* last = text.data() + text.size();
-        const char* stop = read_double(text.data(), last, place);
-        const bool whole = !text.empty() && stop == last;
-        if (whole && std::isfinite(place)) return Outcome::done;
-        if (whole && std::isnan(place)) return place = nan, ++out.missing, Outcome::done;
+        const bool whole = whole_number(text, place);
+        if (whole && !std::isinf(place)) return finish(place);
         out.error = whole ? CsvError::not_finite : CsvError::not_number;
         out.error_column = column;
         out.error_text = std::string(text.substr(0, 80));
         return Outcome::wrong;
+    }
+
+    // A number that was read: missing if it is NaN or stands for that.
+    Outcome finish(double& place) {
+        const auto& marks = layout.missing_numbers;
+        if (!std::isnan(place) && (marks.empty() || std::find(marks.begin(), marks.end(), place) == marks.end()))
+            return Outcome::done;
+        return place = nan, ++out.missing, Outcome::done;
+    }
+
+    // Whether all of a text is a number.
+    bool whole_number(std::string_view text, double& place) const {
+        if (text.empty() || text.find('(') != std::string_view::npos) return false;  // nan(1) is none
+        std::string copy;
+        if (layout.decimal != '.') {
+            if (text.find('.') != std::string_view::npos) return false;
+            copy = text;
+            std::replace(copy.begin(), copy.end(), layout.decimal, '.');
+            text = copy;
+        }
+        const char* last = text.data() + text.size();
+        return read_double(text.data(), last, place) == last;
     }
 
     Outcome field(std::size_t column, std::string_view& text, After& after) {

@@ -19,11 +19,14 @@ class UsageError(ValueError):
 MODEL = ("loss", "C", "rate", "schedule", "reg", "margin", "nu", "epsilon", "delta", "quantile", "radius", "budget",
          "fit_intercept", "gamma", "degree", "coef0", "length")  # fmt: skip
 
+#: Options of reading that are passed on if they were given.
+READING = ("decimal", "encoding", "na_values", "max_features")
+
 
 def add_data(parser: argparse.ArgumentParser, target: bool = True) -> None:
     """The data and how they are read."""
-    parser.add_argument("data", metavar="DATA", help="CSV, JSON lines, LIBSVM or Parquet, also .gz and .zst; - is "
-                        "standard input")  # fmt: skip
+    parser.add_argument("data", metavar="DATA", help="CSV, JSON lines, LIBSVM or Parquet, also .gz, .bz2, .xz and "
+                        ".zst; - is standard input")  # fmt: skip
     group = parser.add_argument_group("data")
     if target:
         group.add_argument("--target", metavar="COLUMN", help="what to predict: a name, or a position (0 is the first, "
@@ -40,6 +43,11 @@ def add_data(parser: argparse.ArgumentParser, target: bool = True) -> None:
     group.add_argument("--delimiter", help="of CSV (default: found)")
     group.add_argument("--header", action=argparse.BooleanOptionalAction, default=None, help="CSV begins with names "
                        "(default: found)")  # fmt: skip
+    group.add_argument("--decimal", metavar="SIGN", help="of CSV: a comma reads 1,5 (default: a point)")
+    group.add_argument("--encoding", metavar="NAME", help="of text: latin-1, cp1252, utf-16, ... (default: utf-8)")
+    group.add_argument("--na-values", type=_marks, metavar="A,B,...", help="what else stands for a missing value, such "
+                       "as -999,unknown. With a number first: --na-values=-999")  # fmt: skip
+    group.add_argument("--max-features", type=int, metavar="N", help="refuse data with more features (default: 65,536)")
     if target:
         group.add_argument("--n-features", type=int, metavar="N", help="of LIBSVM (default: as in the first rows)")
 
@@ -98,9 +106,11 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
         "target": options.target, "columns": options.columns, "ignore": options.ignore, "kinds": options.kinds,
         "categories": options.categories, "n_features": options.n_features,
     }  # fmt: skip
+    reading = {name: getattr(options, name) for name in READING if getattr(options, name) is not None}
     return open_stream(
         options.data, format=options.format, missing=options.missing, delimiter=options.delimiter,
-        header=options.header, chunk_rows=chunk_rows, task=task, schema=schema, position=position, **own,
+        header=options.header, chunk_rows=chunk_rows, task=task, schema=schema, position=position,
+        **reading, **own,
     )  # fmt: skip
 
 
@@ -139,6 +149,11 @@ def as_value(text: str) -> Any:
         except ValueError:
             pass
     return plain
+
+
+def _marks(text: str) -> list[str]:
+    """Texts between commas as they are: a blank may be part of one."""
+    return text.split(",")
 
 
 def _names(text: str) -> list[str]:

@@ -28,8 +28,8 @@ from gossamer.streams import Chunk, Stream
 CHUNK = 8192
 #: Options that a resumed run must have in common with the first part, as the output and the model depend on them.
 SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing", "delimiter", "header", "n_features",
-        "task", "learner", "kernel", *MODEL, "scale", "forget", "window", "delay", "anomaly", "out_format", "alarms",
-        "model")  # fmt: skip
+        "decimal", "encoding", "na_values", "max_features", "task", "learner", "kernel", *MODEL, "scale", "forget",
+        "window", "delay", "anomaly", "out_format", "alarms", "model")  # fmt: skip
 
 
 def work(options: argparse.Namespace) -> None:

@@ -15,28 +15,33 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer.streams._csv import CSVStream
+from gossamer.streams._find import infer_task
 from gossamer.streams._lines import LABEL, JSONStream, LIBSVMStream
+from gossamer.streams._magic import PARQUET, identify
 from gossamer.streams._memory import TARGET, MemoryStream, array_columns, frame_columns
 from gossamer.streams._parquet import ParquetStream
-from gossamer.streams._schema import CATEGORIES, Schema, infer_task
-from gossamer.streams._source import PARQUET, Source
+from gossamer.streams._schema import CATEGORIES, FEATURES, Schema
+from gossamer.streams._source import Source
 from gossamer.streams._stream import Chunk, Options, Stream
 
 __all__ = ["FORMATS", "Chunk", "Schema", "Stream", "infer_task", "open_stream"]
 
 FORMATS = ("csv", "jsonl", "libsvm", "parquet")
+WORDS = {"csv": "CSV", "jsonl": "JSON lines", "libsvm": "LIBSVM", "parquet": "Parquet"}
 ENDINGS = {
     ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".libsvm": "libsvm", ".svmlight": "libsvm", ".svm": "libsvm", ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
-LIBSVM = re.compile(rb"[-+0-9.eE]+([ \t]+\d+:[-+0-9.eE]+)+[ \t]*(#.*)?")
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+LIBSVM = re.compile(rb"[-+0-9.eE]++(?:[ \t]++\d++:[-+0-9.eE]++)++[ \t]*+(?:#.*+)?+")
 
 
 def open_stream(
     source: Any, target: str | int | None = None, columns: Sequence[str | int] | None = None, *,
     format: str | None = None, ignore: Sequence[str | int] = (), kinds: Mapping[str, str] | None = None,
     task: str | None = None, missing: str = "error", chunk_rows: int = 8192, categories: int = CATEGORIES,
-    delimiter: str | None = None, header: bool | None = None, n_features: int | None = None,
+    delimiter: str | None = None, header: bool | None = None, decimal: str = ".", encoding: str | None = None,
+    na_values: Sequence[str | float] = (), n_features: int | None = None, max_features: int = FEATURES,
     position: Mapping[str, Any] | None = None, schema: Schema | None = None,
 ) -> Stream:  # fmt: skip
     """Open rows of any kind: an iterator of `Chunk`, in constant memory.
@@ -44,7 +49,7 @@ def open_stream(
     Parameters
     ----------
     source : a path, "-" for standard input, a file object, bytes; ``(X, y)``, a matrix, a pandas or polars frame.
-        gzip and zstd are unpacked, whatever the file is called. zstd and Parquet need ``gossamer[io]``.
+        gzip, bzip2, xz and zstd are unpacked, whatever the file is called. zstd and Parquet need ``gossamer[io]``.
     target : the column to predict, by name or position (-1 is the last). LIBSVM and ``(X, y)`` have one anyway.
     columns : the columns that are features; all others but the target, unless given.
     format : "csv", "jsonl", "libsvm" or "parquet"; the ending of the name tells, or else the first bytes do.
@@ -54,11 +59,16 @@ def open_stream(
     task : "classification", "regression" or "novelty" in place of what the target looks like (`infer_task`).
     missing : "error"; "skip" leaves out rows where something is missing; "mean" takes the mean of the feature in the
         rows before (0 if there is none). In CSV an empty field and NA, N/A, NaN, NULL, null, None and ? are missing.
-    chunk_rows : the most rows of a chunk.
+    na_values : what else stands for a missing value: texts, and numbers, which also a number column may have (-999).
+    chunk_rows : the most rows of a chunk. Wide rows of a file come in chunks of at most 2^19 numbers.
     categories : the most categories of a text column that have a feature of their own: the most frequent of the first
         rows. All others, also those that come later, share one.
     delimiter, header : of CSV; otherwise "," ";" tab or "|", and a header unless a field of the first line is a number.
+    decimal : of CSV: "," reads ``1,5``.
+    encoding : of text, where it is not UTF-8: "latin-1", "cp1252", "utf-16" and others that Python knows.
     n_features : of LIBSVM; otherwise the largest index of the first rows.
+    max_features : data with more features are refused, before they take memory: rows are dense, and each feature takes
+        some hundred bytes besides. Reading takes at most 100 MB and 20 times the size of the file, whatever is in it.
     position : where to go on: the ``position`` of a chunk, or of a stream, of the same source. What the columns are
         comes from there; the parameters on how to read (``missing``, ``chunk_rows``) are given again.
     schema : what the columns are, instead of finding out: the ``schema`` of another stream. Its features must be there;
@@ -80,7 +90,8 @@ def open_stream(
         source = (source[0], None)
 
     def options(goal: str | int | None) -> Options:
-        return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position, schema)
+        return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position, schema,
+                       na_values, max_features)  # fmt: skip
 
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source
@@ -92,42 +103,57 @@ def open_stream(
         return MemoryStream(*array_columns(source, None), options(target))
     if format is not None:
         _checks.one_of("open_stream", "format", format, FORMATS)
-    ending = _ending(source)
+    ending = ENDINGS.get(_end(source))
     if (format or ending) == "parquet" and isinstance(source, (str, os.PathLike)):
+        _check_text_only("parquet", decimal, encoding)
         return ParquetStream(source, os.path.basename(os.fspath(source)), options(target))
-    data = Source(source)
+    data = Source(source, encoding)
     try:
-        form = format or (position or {}).get("format") or ending or _looks_like(data.peek())
+        start = data.peek()
+        form = format or (position or {}).get("format") or ending or _looks_like(start)
+        _check_text_only(form, decimal, encoding)
         if form == "parquet":
             return ParquetStream(data.rewound(), data.name, options(target))
+        if (what := identify(start)) is not None:
+            raise ValueError(f"{data.name} must be {WORDS.get(form, form)}. Got {what} instead.")
         if form == "jsonl":
             return JSONStream(data, options(target))
         if form == "libsvm":
             return LIBSVMStream(data, options(LABEL if target is None and task != "novelty" else target), n_features)
-        if delimiter is None and _is_tsv(source):
+        if delimiter is None and _end(source) == ".tsv":
             delimiter = "\t"
-        return CSVStream(data, options(target), delimiter, header)
+        return CSVStream(data, options(target), delimiter, header, decimal)
     except BaseException:
         data.close()
         raise
 
 
-def _is_tsv(source: Any) -> bool:
-    name = os.fspath(source) if isinstance(source, os.PathLike) else source
-    return isinstance(name, str) and re.search(r"\.tsv(\.gz|\.zst|\.zstd)?$", name.lower()) is not None
+def _check_text_only(form: str, decimal: str, encoding: str | None) -> None:
+    if form != "csv" and decimal != ".":
+        raise _checks.wrong("open_stream", "decimal", f"'.' in {WORDS[form]}: it is for CSV", decimal)
+    if form == "parquet" and encoding is not None:
+        raise _checks.wrong("open_stream", "encoding", "left out for Parquet, which has its own", encoding)
 
 
-def _ending(source: Any) -> str | None:
+def _end(source: Any) -> str:
+    """The ending of a name, without that of an archive; empty if there is no name."""
     name = os.fspath(source) if isinstance(source, os.PathLike) else source
     if not isinstance(name, str):
-        return None
+        return ""
     base, end = os.path.splitext(name.lower())
-    return ENDINGS.get(os.path.splitext(base)[1] if end in (".gz", ".zst", ".zstd") else end)
+    return os.path.splitext(base)[1] if end in PACKED else end
+
+
+def _is_parquet(start: bytes) -> bool:
+    """Also if its mark is cut, or damaged before the first byte of its first page."""
+    if len(start) < 5:
+        return start != b"" and PARQUET.startswith(start[:4])
+    return start[4] == 0x15 and sum(a == b for a, b in zip(start, PARQUET, strict=False)) >= 3
 
 
 def _looks_like(start: bytes) -> str:
     """The format of data that begins like this."""
-    if start.startswith(PARQUET):
+    if _is_parquet(start):
         return "parquet"
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):

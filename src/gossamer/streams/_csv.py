@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks, _core
-from gossamer.streams._schema import MISSING, NUMBER, SAMPLE, Coded, Column, Sampled, Values
+from gossamer.streams._find import check_width, is_number, repeated
+from gossamer.streams._schema import MISSING, SAMPLE, SAMPLE_CELLS, Coded, Column, Sampled, Values
 from gossamer.streams._source import HEAD, PIECE, Source
 from gossamer.streams._stream import Block, Options, Stream
 
@@ -23,14 +24,16 @@ class CSVStream(Stream):
     format = "csv"
 
     def __init__(
-        self, source: Source, options: Options, delimiter: str | None = None, header: bool | None = None
-    ) -> None:
+        self, source: Source, options: Options, delimiter: str | None = None, header: bool | None = None,
+        decimal: str = ".",
+    ) -> None:  # fmt: skip
         self._source, self.name = source, source.name
-        self._delimiter, self._header = delimiter, header
-        if delimiter is not None and (
-            not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '"\r\n'
-        ):
-            raise _checks.wrong("open_stream", "delimiter", "one ASCII character, no quote or line end", delimiter)
+        self._delimiter, self._header, self._decimal = delimiter, header, decimal
+        _checks.one_of("open_stream", "decimal", decimal, [".", ","])
+        if delimiter is not None:
+            check_delimiter(delimiter, decimal)
+        # what is missing, as text and as number
+        self._missing, self._missing_numbers = [*MISSING, *options.na_texts], options.na_numbers
         if header is not None:
             _checks.one_of("open_stream", "header", header, [True, False])
         self._buffer, self._used, self._final = b"", 0, False
@@ -53,15 +56,14 @@ class CSVStream(Stream):
         if not start.strip():
             raise self._empty()
         if self._delimiter is None:
-            self._delimiter = _delimiter(start)
+            self._delimiter = _delimiter(start, self._decimal)
         first, end, line = self._first_record()
-        numeric = any(NUMBER.fullmatch(text) for text in first)
+        numeric = any(is_number(text, self._decimal) for text in first)
         has_header = not numeric if self._header is None else self._header
         self._columns = [text if has_header and text else f"c{i + 1}" for i, text in enumerate(first)]
-        again = {name for name in self._columns if self._columns.count(name) > 1}
-        if again:
+        if (again := repeated(self._columns)) is not None:
             rule = "must have different names"
-            raise ValueError(f"{self.name}, header: {rule}. Got {min(again)!r} more than once instead.")
+            raise ValueError(f"{self.name}, header: {rule}. Got {again[:80]!r} more than once instead.")
         if has_header:
             self._used += end
             self._line += line
@@ -73,6 +75,7 @@ class CSVStream(Stream):
             parsed = self._parse([_core.CSV_TEXT - i for i in range(fields)], 0, fields, 1, missing=[])
             if parsed["error"] in ("too_few", "too_many"):
                 fields = parsed["fields"]
+                check_width(fields - 1, self._options.max_features)  # one may be the target
             elif parsed["error"]:
                 raise self._problem(parsed, 1, [f"c{i + 1}" for i in range(fields)])
             elif len(parsed["y"]):
@@ -83,17 +86,23 @@ class CSVStream(Stream):
 
     def _sample(self) -> dict[str, Sampled]:
         slots = [_core.CSV_TEXT - i for i in range(len(self._columns))]
+        rows = min(SAMPLE, max(1, SAMPLE_CELLS // len(slots)))
         while True:
-            parsed = self._parse(slots, 0, len(slots), SAMPLE)
-            enough = len(parsed["y"]) == SAMPLE or (len(parsed["y"]) and len(self._buffer) > LONGEST)
-            if enough or parsed["error"] or not self._more():
+            parsed = self._parse(slots, 0, len(slots), rows)
+            enough = len(parsed["y"]) == rows or (len(parsed["y"]) and len(self._buffer) > LONGEST)
+            try:
+                if enough or parsed["error"] or not self._more():
+                    break
+            except ValueError:  # damaged data: the rows before it come first
+                if not len(parsed["y"]):
+                    raise
                 break
         if not len(parsed["y"]):
             line = self._line + int(parsed["lines"][-1])
             raise self._problem(parsed, 1, self._columns, line) if parsed["error"] else self._empty()
         columns = zip(self._columns, parsed["texts"], strict=True)
         return {
-            name: Sampled(Coded(codes, [value.decode(errors="replace") for value in values]))
+            name: Sampled(Coded(codes, [value.decode(errors="replace") for value in values]), None, self._decimal)
             for name, (codes, values) in columns
         }
 
@@ -113,10 +122,12 @@ class CSVStream(Stream):
                 self._slots.append(_core.CSV_TEXT - len(self._texts))
                 self._texts.append(column)
 
-    def _parse(self, slots: list[int], width: int, texts: int, rows: int, missing: Any = MISSING) -> dict[str, Any]:
+    def _parse(self, slots: list[int], width: int, texts: int, rows: int, missing: Any = None) -> dict[str, Any]:
+        missing = self._missing if missing is None else missing
         return _core.parse_csv(
-            self._buffer, self._used, self._final, self._delimiter or ",", slots, width, texts, list(missing), rows
-        )
+            self._buffer, self._used, self._final, self._delimiter or ",", slots, width, texts, missing, rows,
+            self._decimal, self._missing_numbers,
+        )  # fmt: skip
 
     def _more(self) -> bool:
         """Read on; False at the end of the data."""
@@ -126,7 +137,7 @@ class CSVStream(Stream):
         if left > LONGEST:
             rule = f"shorter than {LONGEST} bytes (is a quote not closed?)"
             raise self.bad(self._row + 1, None, rule, "more", self._line)
-        data, self._final = self._source.piece(max(self._need, left))
+        data, self._final = self._source.piece(max(self._need, left), left)
         self._buffer, self._used = self._buffer[self._used :] + data, 0
         return True
 
@@ -219,11 +230,19 @@ class CSVStream(Stream):
         self._source.close()
 
 
-def _delimiter(start: bytes) -> str:
-    """The delimiter that the first line has most of, outside quotes; a comma if none."""
+def check_delimiter(delimiter: Any, decimal: str) -> None:
+    """Whether fields can be told apart by it: what can be part of a number, a name or a line end cannot."""
+    good = isinstance(delimiter, str) and len(delimiter) == 1 and "\0" < delimiter <= "\x7f"
+    if not good or delimiter.isalnum() or delimiter in '"\r\n.+-' or delimiter == decimal:
+        rule = "one ASCII character, no letter, digit, quote, line end or sign of a number (. + - and the decimal sign)"
+        raise _checks.wrong("open_stream", "delimiter", rule, delimiter)
+
+
+def _delimiter(start: bytes, decimal: str) -> str:
+    """The delimiter that the first line has most of, outside quotes; the first that can be one if none."""
     line = start.lstrip(b"\r\n").split(b"\n", 1)[0].split(b"\r", 1)[0].decode(errors="replace")
     outside = "".join(line.split('"')[::2])
-    return max(DELIMITERS, key=outside.count)
+    return max(DELIMITERS.replace(decimal, ""), key=outside.count)
 
 
 def _joined(blocks: list[Block]) -> Block:

@@ -11,15 +11,14 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer.streams._csv import BOM, LONGEST
-from gossamer.streams._memory import sampled, typed_block
-from gossamer.streams._schema import SAMPLE, Sampled, Values
+from gossamer.streams._find import check_width, repeated
+from gossamer.streams._memory import sampled, typed_block, without
+from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled, Values
 from gossamer.streams._source import PIECE, Source
 from gossamer.streams._stream import Block, Options, Stream
 
-#: A LIBSVM file with a larger index is refused: its rows are handed out dense.
-WIDEST = 1 << 20
-#: The most numbers in a chunk of LIBSVM rows.
-CELLS = 1 << 25
+#: The most bytes of a chunk of lines: as Python objects they take many times as much.
+TEXT = 1 << 21
 LABEL = "label"
 
 
@@ -48,7 +47,7 @@ class LineStream(Stream):
         """
         taken, self._held = self._held[:rows], self._held[rows:]
         size = 0
-        while len(taken) < rows and size < LONGEST and self._failed is None:
+        while len(taken) < rows and size < TEXT and self._failed is None:
             end = self._buffer.find(b"\n", self._used)
             if end < 0 and not self._final:
                 if taken and self._source.live and not wait:
@@ -72,7 +71,7 @@ class LineStream(Stream):
         left = len(self._buffer) - self._used
         if left > LONGEST:
             raise self.bad(self._line, None, f"shorter than {LONGEST} bytes", "more")
-        data, self._final = self._source.piece(max(PIECE, left))
+        data, self._final = self._source.piece(max(PIECE, left), left)
         self._buffer, self._used = self._buffer[self._used :] + data, 0
 
     def _offset(self) -> int:
@@ -120,22 +119,32 @@ class JSONStream(LineStream):
         texts = self._first_lines()
         lines = [line for _, line, _ in self._held]
         rows: list[dict[str, Any]] = []
+        columns: dict[str, None] = {}
         for i, text in enumerate(texts):
             try:
-                rows.append(_object(text))
+                row = _object(text)
             except ValueError as error:
                 if not rows:
                     raise self._broken(1, lines[i], error) from None
                 break  # the rows before it come first
-        self._columns = list(dict.fromkeys(name for row in rows for name in row))
+            if rows and len(columns.keys() | row.keys()) * (len(rows) + 1) > SAMPLE_CELLS:
+                break  # rows of few of the columns each: they are looked at as full ones
+            rows.append(row)
+            columns.update(dict.fromkeys(row))
+            check_width(len(columns) - 1, self._options.max_features)  # one may be the target
+        self._columns = list(columns)
 
         def fail(row: int, column: str, rule: str, got: object) -> ValueError:
             return self.bad(row, column, rule, got, lines[row - 1])
 
-        return {name: sampled(name, [row.get(name) for row in rows], fail) for name in self._columns}
+        def first(name: str) -> Any:
+            return without([row.get(name) for row in rows], self._options)
+
+        return {name: sampled(name, first(name), fail) for name in self._columns}
 
     def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
-        return ValueError(f"{self.name}, row {row} (line {line}): must be a JSON object. Got an error: {error}")
+        rule = "must be a JSON object"
+        return ValueError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {str(error)[:200]}")
 
     def _read(self, rows: int) -> Block | None:
         texts, starts, lines = self._lines(rows)
@@ -182,8 +191,7 @@ def _object(text: bytes) -> dict[str, Any]:
 def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"column {min(name for name in names if names.count(name) > 1)!r} comes more than once")
+        raise ValueError(f"column {(repeated([name for name, _ in pairs]) or '')[:80]!r} comes more than once")
     return row
 
 
@@ -201,14 +209,18 @@ class LIBSVMStream(LineStream):
 
     def __init__(self, source: Source, options: Options, n_features: int | None = None) -> None:
         self._width, self._base = 0, 1
+        self._highest = options.max_features
         if n_features is not None:
             self._width = _checks.whole("open_stream", "n_features", n_features, 1)
+            self._highest = max(self._highest, self._width)
+        self._marks = np.array(options.na_numbers)
         super().__init__(options=options, source=source)
 
     def _begin(self, at: Any) -> None:
         super()._begin(at)
         if at is not None:
             self._width, self._base = int(at["width"]), int(at["base"])
+            self._highest = max(self._highest, self._width)
 
     def _mark(self, start: int, line: int) -> Any:
         return {**super()._mark(start, line), "width": self._width, "base": self._base}
@@ -217,9 +229,12 @@ class LIBSVMStream(LineStream):
         texts = self._first_lines()
         labels: list[float] = []
         highest, lowest = 0, 1
+        if self._options.schema is not None:
+            known = [int(column.name) for column in self._options.schema.features if column.name.isdecimal()]
+            self._highest = max([self._highest, *known])
         for i, text in enumerate(texts):
             try:
-                label, indices, _ = _sparse(text)
+                label, indices, _ = _sparse(text, self._highest)
             except ValueError as error:
                 if not labels:
                     raise self._broken(1, self._held[i][1], error) from None
@@ -228,17 +243,15 @@ class LIBSVMStream(LineStream):
             if indices:
                 highest, lowest = max(highest, indices[-1]), min(lowest, indices[0])
         if self._options.schema is not None:
-            known = [int(column.name) for column in self._options.schema.features if column.name.isdecimal()]
             lowest, highest = min([1, *known]), max([1, *known])
         self._base = lowest
         self._width = self._width or max(1, highest + 1 - lowest)
         names = [str(i + lowest) for i in range(self._width)]
-        empty = np.zeros(0)
-        return {LABEL: Sampled(np.array(labels), "number"), **{name: Sampled(empty, "number") for name in names}}
+        return {LABEL: Sampled(np.array(labels), "number"), **dict.fromkeys(names, Sampled(np.zeros(0), "number"))}
 
     def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
         rule = "must be 'label index:value ...'"
-        return ValueError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {error}")
+        return ValueError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {str(error)[:200]}")
 
     def _settle(self) -> None:
         # where each index goes; -1 for those that are not used
@@ -247,7 +260,7 @@ class LIBSVMStream(LineStream):
             self._places[int(name) - self._base] = slot
 
     def _read(self, rows: int) -> Block | None:
-        texts, starts, lines = self._lines(max(1, min(rows, CELLS // len(self.schema.names))))
+        texts, starts, lines = self._lines(rows)
         if not texts:
             return None
         labels: list[float] = []
@@ -258,7 +271,7 @@ class LIBSVMStream(LineStream):
         for text in texts:
             number, line = self._row + len(labels) + 1, int(lines[len(labels)])
             try:
-                label, indices, entries = _sparse(text)
+                label, indices, entries = _sparse(text, self._highest)
             except ValueError as problem:
                 error = self._broken(number, line, problem)
                 break
@@ -274,17 +287,22 @@ class LIBSVMStream(LineStream):
         X = np.zeros((len(labels), len(self.schema.names)))
         places = self._places[np.array(which, dtype=np.int64) - self._base]
         used = places >= 0
-        X[np.repeat(np.arange(len(labels)), counts)[used], places[used]] = np.array(values, dtype=np.float64)[used]
+        numbers, goals = np.array(values, dtype=np.float64), np.array(labels, dtype=np.float64)
+        if len(self._marks):
+            numbers, goals = (np.where(np.isin(part, self._marks), np.nan, part) for part in (numbers, goals))
+        X[np.repeat(np.arange(len(labels)), counts)[used], places[used]] = numbers[used]
         count = len(labels)
         target = self.schema.target
-        columns: dict[str, Values] = {} if target is None else {target.name: np.array(labels, dtype=np.float64)}
+        columns: dict[str, Values] = {} if target is None else {target.name: goals}
         return Block(count, columns, starts[: count + 1], lines[: count + 1], X, error)
 
 
-def _sparse(text: bytes) -> tuple[float, list[int], list[float]]:
+def _sparse(text: bytes, highest: int) -> tuple[float, list[int], list[float]]:
     """Label, indices and values of a line."""
     line = text.split(b"#", 1)[0]
-    first, *pairs = line.split() or [b""]
+    first, *pairs = line.split(None, highest + 2) or [b""]  # more cannot ascend
+    if len(pairs) > highest + 1:
+        raise ValueError(f"it has more than {highest + 1} entries (max_features= allows more)")
     if b"_" in line or b":" in first:  # Python would take 1_0 for a number
         raise ValueError(f"{first[:40].decode(errors='replace')!r} is not a label, or there is an underscore")
     label = float(first)
@@ -294,8 +312,8 @@ def _sparse(text: bytes) -> tuple[float, list[int], list[float]]:
     indices, values = list(map(int, flat[::2])), list(map(float, flat[1::2]))
     if len(indices) != len(pairs) or len(values) != len(pairs):
         raise ValueError("it has an index or a value too few")
-    if indices and (indices[0] < 0 or indices[-1] > WIDEST or any(map(ge, indices, indices[1:]))):
-        raise ValueError(f"its indices do not ascend from 0 to at most {WIDEST}")
+    if indices and (indices[0] < 0 or indices[-1] > highest or any(map(ge, indices, indices[1:]))):
+        raise ValueError(f"its indices do not ascend from 0 to at most {highest} (max_features= allows more)")
     if any(map(math.isinf, values)) or math.isinf(label):
         raise ValueError("it has a number that is not finite")
     return label, indices, values

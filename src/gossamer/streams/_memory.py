@@ -9,6 +9,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._checks import Array
+from gossamer.streams._find import repeated
 from gossamer.streams._schema import SAMPLE, Coded, Sampled, Values, coded_numbers
 from gossamer.streams._stream import Block, Options, Stream
 
@@ -20,6 +21,7 @@ class MemoryStream(Stream):
 
     format = "memory"
     name = "the data"
+    bounded = False
 
     def __init__(self, columns: dict[str, Array], rows: int, options: Options) -> None:
         self._columns, self._rows = columns, rows
@@ -33,7 +35,8 @@ class MemoryStream(Stream):
     def _sample(self) -> dict[str, Sampled]:
         if not self._rows:
             raise self._empty()
-        return {name: sampled(name, values[:SAMPLE], self.bad) for name, values in self._columns.items()}
+        first = {name: without(values[:SAMPLE], self._options) for name, values in self._columns.items()}
+        return {name: sampled(name, values, self.bad) for name, values in first.items()}
 
     def _settle(self) -> None:
         self._used = self.kinds
@@ -58,15 +61,31 @@ def typed_block(
     values: dict[str, Values] = {}
     wrong: list[tuple[int, ValueError]] = []
     for name, kind in kinds.items():
+        column = without(columns[name], stream._options)
         try:
-            values[name] = as_values(columns[name], kind)
+            values[name] = as_values(column, kind)
         except Misplaced as bad:
             line = None if lines is None else int(lines[bad.row])
             rule = f"a {kind}, as in the rows before"
             wrong.append((bad.row, stream.bad(stream.rows_read + bad.row + 1, name, rule, bad.got, line)))
-            values[name] = as_values(columns[name][: bad.row], kind)
+            values[name] = as_values(column[: bad.row], kind)
     block = Block(len(starts) - 1, values, starts, lines)
     return block.cut(*min(wrong, key=lambda each: each[0])) if wrong else block
+
+
+def without(column: Any, options: Options) -> Any:
+    """A column with None or NaN for those of its values that are to be taken for missing (``na_values``)."""
+    if not options.na_values:
+        return column
+    texts, numbers = set(options.na_texts), options.na_numbers
+    if isinstance(column, np.ndarray) and column.dtype.kind in "fiu":
+        return np.where(np.isin(column, numbers), np.nan, column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "bM":
+        return column
+    objects = column if isinstance(column, list) else column.tolist()
+    marks = texts.union(numbers)
+    plain = (str, int, float)
+    return [None if type(value) in plain and value in marks else value for value in objects]
 
 
 class Misplaced(Exception):  # noqa: N818
@@ -94,8 +113,7 @@ def array_columns(X: Any, y: Any) -> tuple[dict[str, Array], int]:
 def frame_columns(frame: Any, y: Any = None) -> tuple[dict[str, Array], int]:
     """The columns of a pandas or polars frame."""
     names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        again = min(name for name in names if names.count(name) > 1)
+    if (again := repeated(names)) is not None:
         raise ValueError(f"the frame must have columns of different names. Got {again!r} more than once instead.")
     columns = {str(name): _series(frame[name]) for name in frame.columns}
     if y is not None:

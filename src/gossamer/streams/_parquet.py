@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from gossamer import _checks
-from gossamer.streams._memory import sampled, typed_block
-from gossamer.streams._schema import SAMPLE, Sampled
+from gossamer.streams._find import check_width, repeated
+from gossamer.streams._memory import sampled, typed_block, without
+from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled
 from gossamer.streams._stream import Block, Options, Stream
 
 
@@ -24,18 +26,28 @@ class ParquetStream(Stream):
         except ImportError as error:
             raise ImportError('Parquet needs pyarrow: pip install "gossamer[io]"') from error
         self.name = name
-        try:
-            self._file = parquet.ParquetFile(source)
-        except (OSError, ValueError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise ValueError(f"{name} must be a whole Parquet file. Got an error: {error}") from None
+        with self._readable():
+            self._file = parquet.ParquetFile(source, page_checksum_verification=True)
         super().__init__(options)
 
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Whatever pyarrow finds wrong with a file is a ValueError that names it; a disk that fails is not."""
+        import pyarrow
+
+        try:
+            yield
+        except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise ValueError(f"{self.name} must be a whole Parquet file. Got an error: {reason}") from None
+
     def _begin(self, at: Any) -> None:
-        names = self._file.schema_arrow.names
-        if len(set(names)) < len(names):
-            again = min(name for name in names if names.count(name) > 1)
+        with self._readable():
+            names = self._file.schema_arrow.names
+        check_width(len(names) - 1, self._options.max_features)
+        if (again := repeated(names)) is not None:
             raise ValueError(f"{self.name} must have columns of different names. Got {again!r} more than once instead.")
         self._next = 0 if at is None else _checks.whole("position", "at", at, 0)
         if self._next > self._file.metadata.num_rows:
@@ -48,22 +60,25 @@ class ParquetStream(Stream):
         unused = set(map(str, self._options.ignore)) if self._options.columns is None else set()
         names = [name for name in self._file.schema_arrow.names if name not in unused]
         first: dict[str, list[Any]] = {name: [] for name in names}
-        count = 0
-        for batch in self._batches(0, SAMPLE, names):
+        count, rows = 0, min(SAMPLE, max(1, SAMPLE_CELLS // max(1, len(names))))
+        for batch in self._batches(0, rows, names):
             for name in names:
-                first[name].append(_column(batch[name].slice(0, SAMPLE - count), name))
+                first[name].append(self._column(batch[name].slice(0, rows - count), name))
             count += batch.num_rows
-            if count >= SAMPLE:
+            if count >= rows:
                 break
+        if not count:
+            raise ValueError(f"{self.name} must be a whole Parquet file. Got fewer rows than it says.")
         empty = {name: Sampled(np.zeros(0), "number") for name in unused}
-        return {**{name: sampled(name, _chained(parts), self.bad) for name, parts in first.items()}, **empty}
+        chained = {name: without(_chained(parts), self._options) for name, parts in first.items()}
+        return {**{name: sampled(name, values, self.bad) for name, values in chained.items()}, **empty}
 
     def _settle(self) -> None:
         names = list(self.kinds)
         absent = [name for name in names if name not in self._file.schema_arrow.names]
         if absent:
             raise _checks.wrong("open_stream", "position", f"one in data with a column {absent[0]!r}", "another")
-        self._iterator = self._batches(self._next, self._options.chunk_rows, names)
+        self._iterator = self._batches(self._next, self._chunk_rows(), names)
 
     def _batches(self, start: int, rows: int, columns: list[str] | None) -> Iterator[Any]:
         """Record batches from a row on; row groups before it are not read."""
@@ -75,23 +90,36 @@ class ParquetStream(Stream):
                 start -= count
             else:
                 groups.append(group)
-        for batch in self._file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False):
+        batches = self._file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False)
+        while True:
+            with self._readable():
+                batch = next(batches, None)
+            if batch is None:
+                return
             skipped = min(start, batch.num_rows)
             start -= skipped
             if skipped < batch.num_rows:
                 yield batch.slice(skipped)
 
     def _read(self, rows: int) -> Block | None:
-        try:
-            batch = next(self._iterator, None)
-        except OSError as error:
-            raise ValueError(f"{self.name}, row {self._next + 1}: must be readable. Got an error: {error}") from None
+        batch = next(self._iterator, None)
         if batch is None:
+            if self._next < (promised := self._file.metadata.num_rows):
+                rule = f"must have the {promised} rows that it says"
+                raise ValueError(f"{self.name} {rule}. Got {self._next} instead.")
             return None
         starts = np.arange(self._next, self._next + batch.num_rows + 1)
         self._next += batch.num_rows
         kinds = self.kinds
-        return typed_block(self, {name: _column(batch[name], name) for name in kinds}, kinds, starts)
+        return typed_block(self, {name: self._column(batch[name], name) for name in kinds}, kinds, starts)
+
+    def _column(self, column: Any, name: str) -> Any:
+        with self._readable():
+            values = _column(column)
+        if values is None:
+            rule = "must hold numbers, booleans, dates or text (or be in ignore=)"
+            raise ValueError(f"{self.name}, column {name!r}: {rule}. Got {column.type} instead.")
+        return values
 
     def close(self) -> None:
         self._file.close()
@@ -101,8 +129,8 @@ def _chained(parts: list[Any]) -> Any:
     return [value for part in parts for value in part] if isinstance(parts[0], list) else np.concatenate(parts)
 
 
-def _column(column: Any, name: str) -> Any:
-    """A pyarrow column as an array (NaN and NaT for nulls) or a list of Python values."""
+def _column(column: Any) -> Any:
+    """A pyarrow column as an array (NaN and NaT for nulls) or a list of Python values; None for other types."""
     import pyarrow
     import pyarrow.compute as compute
 
@@ -116,5 +144,4 @@ def _column(column: Any, name: str) -> Any:
         return compute.cast(column, pyarrow.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
     if types.is_boolean(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind):
         return column.to_pylist()
-    rule = "must hold numbers, booleans, dates or text (or be in ignore=)"
-    raise ValueError(f"column {name!r}: {rule}. Got {kind} instead.")
+    return None

@@ -18,14 +18,17 @@ from gossamer.expansion import Floats
 SAMPLE = 1000
 #: The most categories of a text column that get a feature each, unless told.
 CATEGORIES = 32
-#: The most different whole numbers in a target that are taken for classes.
-CLASSES = 20
 KINDS = ("number", "integer", "boolean", "date", "text")
 TASKS = ("classification", "regression", "novelty")
+#: The most rows times columns that are looked at.
+SAMPLE_CELLS = 1 << 20
+#: The most features, unless told: each costs some hundred bytes before the first row is read.
+FEATURES = 1 << 16
+#: The most characters of a class: NumPy gives each label of a chunk the room of the longest.
+LONGEST_LABEL = 1024
 #: How a value that is not there is written in CSV.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "?")
 
-NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?Z?", re.ASCII)
 TRUTH = {"true": 1.0, "false": 0.0}
 RULES = {
@@ -61,7 +64,7 @@ class Coded:
 
     def numbers(self, kind: str) -> Floats:
         """Booleans and dates as numbers; NaN for the missing, inf for what is neither."""
-        return self.map([_as_number(value, kind) for value in self.values])
+        return self.map([as_number(value, kind) for value in self.values])
 
 
 #: What a format gives for a column: numbers with NaN for the missing, or coded texts.
@@ -78,7 +81,7 @@ class Misfit(Exception):  # noqa: N818
     got: object
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column: its name, its kind, and for a text feature the categories that have a feature of their own."""
 
@@ -110,6 +113,7 @@ class Schema:
     target: Column | None
     names: list[str] = field(init=False)
     slots: dict[str, int] = field(init=False)
+    _stored: dict[str, Any] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         self.names, self.slots = [], {}
@@ -155,6 +159,10 @@ class Schema:
         given = values[self.target.name]
         if self.target.kind == "text":
             assert isinstance(given, Coded)
+            for i, value in enumerate(given.values):
+                if len(value) > LONGEST_LABEL and (given.codes == i).any():  # else only a row that was cut off has it
+                    rule = f"at most {LONGEST_LABEL} characters long, for it is a class"
+                    misfits.append(Misfit(int(np.argmax(given.codes == i)), self.target.name, rule, value[:100]))
             return given, given.codes < 0, misfits
         numbers = _finite(self.target, given, misfits)
         if self.target.kind == "integer":
@@ -167,15 +175,19 @@ class Schema:
     def labels(self, target: Values, keep: Any) -> Array:
         """Targets as they are handed out: str, int64, bool or float64."""
         if isinstance(target, Coded):
-            return np.asarray(np.array([*target.values, ""])[target.codes[keep]])
+            values = [value if len(value) <= LONGEST_LABEL else "" for value in target.values]
+            return np.asarray(np.array([*values, ""])[target.codes[keep]])
         assert self.target is not None
         kinds: dict[str, Any] = {"integer": np.int64, "boolean": np.bool_}
         return np.asarray(target[keep].astype(kinds.get(self.target.kind, np.float64)))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        features = [[c.name, c.kind, list(c.categories)] for c in self.features]
-        return {"features": features, "target": None if self.target is None else [self.target.name, self.target.kind]}
+        """As JSON can hold it; the same object each time, for every chunk has it in its position."""
+        if self._stored is None:
+            features = [[c.name, c.kind, list(c.categories)] for c in self.features]
+            target = None if self.target is None else [self.target.name, self.target.kind]
+            self._stored = {"features": features, "target": target}
+        return self._stored
 
     @classmethod
     def from_dict(cls, given: Any) -> Schema:
@@ -190,7 +202,8 @@ class Schema:
         return cls(features, target)
 
 
-def _as_number(value: str, kind: str) -> float:
+def as_number(value: str, kind: str) -> float:
+    """A boolean or a date as a number; inf for what is neither."""
     if kind == "boolean":
         return TRUTH.get(value.lower(), np.inf)
     if DATE.fullmatch(value):
@@ -220,106 +233,13 @@ def _one_hot(out: Floats, given: Coded, categories: Sequence[str]) -> None:
     out[given.codes < 0] = np.nan
 
 
-# ---------------------------------------------------------------------------------------------------------- finding
-
-
 @dataclass(frozen=True)
 class Sampled:
     """The first values of a column; ``kind`` where the format knows it."""
 
     values: Values
     kind: str | None = None
-
-
-def find_schema(
-    sample: Mapping[str, Sampled], target: str | int | None, columns: Sequence[str | int] | None,
-    ignore: Sequence[str | int], kinds: Mapping[str, str], task: str | None, categories: int,
-) -> Schema:  # fmt: skip
-    """The schema of a stream, from its first rows and what the user says."""
-    names = list(sample)
-    goal = None if target is None else _named("target", target, names)
-    wanted = names if columns is None else [_named("columns", column, names) for column in _several("columns", columns)]
-    without = {goal, *(_named("ignore", column, names) for column in _several("ignore", ignore))}
-    for name, kind in kinds.items():
-        _named("kinds", name, names)
-        _checks.one_of("open_stream", "kinds", kind, KINDS)
-    features = []
-    for name in wanted:
-        if name in without:
-            continue
-        kind = kinds.get(name) or kind_of(sample[name])
-        kind = "number" if kind == "integer" else kind
-        features.append(Column(name, kind, _categories(sample[name].values, categories) if kind == "text" else ()))
-    if not features:
-        raise _checks.wrong("open_stream", "columns", "such that a feature remains", names)
-    if len({column.name for column in features}) < len(features):
-        raise _checks.wrong("open_stream", "columns", "different", list(columns or ()))
-    return Schema(features, None if goal is None else Column(goal, _target_kind(sample[goal], kinds.get(goal), task)))
-
-
-def kind_of(sampled: Sampled) -> str:
-    """What a column holds. One that is empty so far is taken for numbers."""
-    if sampled.kind is not None:
-        return sampled.kind
-    if not isinstance(sampled.values, Coded):
-        return "number"
-    values = sampled.values.values
-    if all(NUMBER.fullmatch(value) for value in values):
-        return "number"
-    for kind in ("boolean", "date"):
-        if all(_as_number(value, kind) < np.inf for value in values):
-            return kind
-    return "text"
-
-
-def infer_task(y: Any) -> str:
-    """What targets ask for: "novelty" without any, "classification" for text, booleans and few whole numbers.
-
-    Few: at most 2, or at most 20 of which each comes 5 times on average. Everything else is "regression".
-
-    >>> infer_task(None), infer_task(["a", "b"]), infer_task([1, 0, 1]), infer_task([0.5, 1.0])
-    ('novelty', 'classification', 'classification', 'regression')
-    """
-    if y is None:
-        return "novelty"
-    labels = np.asarray(y)
-    if labels.dtype.kind in "iuf":
-        labels = labels[np.isfinite(labels)]
-        return "classification" if _few_whole(labels.astype(np.float64)) else "regression"
-    return "classification"
-
-
-def _few_whole(numbers: Floats) -> bool:
-    if not np.all(numbers == np.floor(numbers)):
-        return False
-    return len(np.unique(numbers)) <= max(2, min(CLASSES, len(numbers) // 5))
-
-
-def _target_kind(sampled: Sampled, kind: str | None, task: str | None) -> str:
-    found = kind or kind_of(sampled)
-    if task == "regression":
-        if found in ("boolean", "text"):
-            raise _checks.wrong("open_stream", "task", f"'classification' for a target of kind {found!r}", task)
-        return "number" if found == "integer" else found
-    if kind is not None or found != "number":
-        return found
-    values = sampled.values
-    if isinstance(values, Coded):
-        values = values.map([float(value) for value in values.values])
-    known = values[np.isfinite(values)]
-    whole = bool(np.all(known == np.floor(known)))
-    if task == "classification":
-        return "integer" if whole else "text"
-    return "integer" if whole and _few_whole(known) else "number"
-
-
-def _categories(values: Values, most: int) -> tuple[str, ...]:
-    """The most frequent categories of the sample, the earlier first among equals, in the order of their coming."""
-    if not isinstance(values, Coded):
-        values = coded_numbers(values)
-    counts = np.bincount(values.codes[values.codes >= 0], minlength=len(values.values))
-    chosen = np.sort(np.argsort(-counts, kind="stable")[:most])
-    return tuple(values.values[i] for i in chosen if counts[i])
+    decimal: str = "."
 
 
 def coded_numbers(numbers: Floats) -> Coded:
@@ -330,20 +250,3 @@ def coded_numbers(numbers: Floats) -> Coded:
     """
     texts = [None if x != x else str(int(x)) if x.is_integer() else repr(x) for x in numbers.tolist()]
     return Coded.of(texts)
-
-
-def _named(parameter: str, wanted: str | int, names: list[str]) -> str:
-    if isinstance(wanted, str) and wanted in names:
-        return wanted
-    if isinstance(wanted, str) and re.fullmatch(r"-?\d{1,9}", wanted, re.ASCII):  # as a command line has it
-        wanted = int(wanted)
-    if isinstance(wanted, int) and not isinstance(wanted, bool) and -len(names) <= wanted < len(names):
-        return names[wanted]
-    shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-    raise _checks.wrong("open_stream", parameter, f"among the columns {shown}", wanted)
-
-
-def _several(parameter: str, given: Any) -> list[Any]:
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise _checks.wrong("open_stream", parameter, "a list of names or positions", given)
-    return list(given)

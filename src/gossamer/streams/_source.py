@@ -1,70 +1,77 @@
-"""Bytes from a path, standard input, a file object or bytes; unpacked if they are gzip or zstd; resumable by offset."""
+"""Bytes from a path, standard input, a file object or bytes; unpacked and decoded where needed; resumable by offset."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import select
 import sys
 import zlib
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from gossamer import _checks
+from gossamer.streams._archives import STEP, DamagedError, archive_of, check_encoding, decode, unpack
 
-GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 #: How many of the first bytes are remembered, so that a position is only taken up in the same data.
 HEAD = 4096
 #: Skipped at once, and read at once.
 PIECE, LARGEST = 1 << 20, 1 << 26
+#: Bytes of a record that are worth a pause (in seconds) before they are parsed again.
+MUCH, PAUSE = 1 << 16, 0.05
 
 
 class Source:
-    """The bytes of a source, in order. ``offset`` counts those (unpacked) that were read.
+    """The bytes of a source, in order. ``offset`` counts those (unpacked, as UTF-8) that were read.
 
     >>> source = Source(b"abc")
     >>> source.read(2), source.offset, source.read(2), source.read(2)
     (b'ab', 2, b'c', b'')
     """
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, encoding: str | None = None) -> None:
+        encoding = check_encoding(encoding)
         self.name, raw, self._ours = _opened(source)
+        if encoding is not None and isinstance(raw, io.TextIOBase):
+            raise _checks.wrong("open_stream", "encoding", "left out where the file object gives text", encoding)
         start = _read(raw, HEAD)
-        packed = start.startswith((GZIP, ZSTD))
+        packed = archive_of(start)
         self._file: Any = _Prefixed(start, raw)
-        if start.startswith(GZIP):
-            self._file = gzip.GzipFile(fileobj=self._file)
-        elif start.startswith(ZSTD):
-            self._file = _unzstd(self._file)
+        self._pieces: Iterator[bytes] | None = None
+        if packed is not None:
+            self._pieces = unpack(packed, partial(_read, self._file))
+        if encoding is not None:
+            self._pieces = decode(self._pieces or _pieces_of(self._file), encoding)
         # where a plain file can jump to; None where it must be read through
-        self._origin = None if packed else _origin(raw, len(start))
+        self._origin = None if self._pieces is not None else _origin(raw, len(start))
         self._raw = raw
-        # unpacked in small steps: damage costs the step that it is in
-        self._step = 1 << 14 if packed else LARGEST
         #: Whether it is a pipe, which gives its bytes when they come: see `piece`.
-        self.live = not packed and self._origin is None and hasattr(raw, "read1") and _has_number(raw)
+        self.live = self._pieces is None and self._origin is None and hasattr(raw, "read1") and _has_number(raw)
         self._failed: str | None = None
+        self._ended = False
         self._ready, self._head, self.offset = b"", b"", 0
 
     def peek(self, count: int = HEAD) -> bytes:
         """The next bytes, which stay where they are."""
-        if len(self._ready) < count:
-            self._ready += self._more(count - len(self._ready))
+        self._fill(count)
         return self._ready[:count]
 
     def read(self, count: int) -> bytes:
-        """The next ``count`` bytes, fewer only at the end."""
-        if len(self._ready) < count:
-            self._ready += self._more(count - len(self._ready))
+        """The next ``count`` bytes, fewer only at the end or before damaged data."""
+        self._fill(count)
         return self._taken(count)
 
-    def piece(self, count: int) -> tuple[bytes, bool]:
-        """At most ``count`` bytes and whether they are the last: of a pipe those that are there, at least one."""
+    def piece(self, count: int, held: int = 0) -> tuple[bytes, bool]:
+        """At most ``count`` bytes and whether they are the last: of a pipe those that are there, at least one.
+
+        ``held`` bytes of the record at hand are there already, and will be parsed again.
+        """
         if not self.live:
             data = self.read(count)
-            return data, len(data) < count
+            return data, self._ended and not self._ready
         if not self._ready:
-            self._ready = self._file.piece(count)
+            self._ready = self._file.piece(count, held)
         data = self._taken(count)
         return data, not data
 
@@ -75,26 +82,26 @@ class Source:
         self.offset += len(data)
         return data
 
-    def _more(self, count: int) -> bytes:
-        """What comes before damaged data is handed out first, then the error."""
-        pieces = []
-        while count > 0 and self._failed is None:
+    def _fill(self, count: int) -> None:
+        """Have ``count`` bytes ready. What comes before damaged data is handed out first, then the error."""
+        pieces, size = [self._ready], len(self._ready)
+        while size < count and self._failed is None and not self._ended:
             try:
-                data = _bytes(self._file.read(min(count, self._step)))
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                data = self._next(count - size)
+            except DamagedError as error:
                 self._failed = str(error)
-            except OSError as error:  # what pyarrow says about zstd; a disk that fails has an errno
-                if error.errno is not None:
-                    raise
-                self._failed = str(error)
-            else:
-                if not data:
-                    break
-                pieces.append(data)
-                count -= len(data)
-        if self._failed is not None and not pieces:
+                break
+            self._ended = not data
+            pieces.append(data)
+            size += len(data)
+        self._ready = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if self._failed is not None and not self._ready:
             raise self.damaged(self._failed)
-        return b"".join(pieces)
+
+    def _next(self, count: int) -> bytes:
+        if self._pieces is not None:
+            return next(self._pieces, b"")
+        return _bytes(self._file.read(min(count, LARGEST)))
 
     def damaged(self, why: str) -> ValueError:
         """The error for data that cannot be unpacked."""
@@ -112,8 +119,11 @@ class Source:
             rule = f"one in the same data; {self.name} begins differently"
             raise _checks.wrong("open_stream", "position", rule, mark)
         if self._origin is not None:
+            if self._raw.seek(0, os.SEEK_END) < self._origin + offset:
+                size = self._raw.tell() - self._origin
+                raise _checks.wrong("open_stream", "position", f"inside the data ({size} bytes)", offset)
             self._raw.seek(self._origin + offset)
-            self._file, self._ready, self.offset = self._raw, b"", offset
+            self._file, self._ready, self.offset, self._ended = self._raw, b"", offset, False
         while self.offset < offset:
             if not self.read(min(PIECE, offset - self.offset)):
                 raise _checks.wrong("open_stream", "position", f"inside the data ({self.offset} bytes)", offset)
@@ -150,15 +160,22 @@ class _Prefixed(io.RawIOBase):
         data, self._prefix = self._prefix[:count], self._prefix[count:]
         return data
 
-    def piece(self, count: int) -> bytes:
-        """What is there now, after waiting for the first byte; nothing at the end."""
+    def piece(self, count: int, held: int) -> bytes:
+        """What is there now, after waiting for the first byte; nothing at the end.
+
+        A long record that comes in many small pieces is parsed again each time. So that this does not take more than
+        linear time, wait a moment for as much again as is ``held``, if that is much.
+        """
         data = self.read(min(count, len(self._prefix))) or self._raw.read1(count)
-        while data and len(data) < count and select.select([self._raw], [], [], 0)[0]:
-            more = self._raw.read1(count - len(data))
-            if not more:
+        pieces, size = [data], len(data)
+        while data and size < count:
+            pause = PAUSE if size < held and held > MUCH else 0.0
+            if not select.select([self._raw], [], [], pause)[0]:
                 break
-            data += more
-        return bytes(data)
+            data = self._raw.read1(count - size)
+            pieces.append(data)
+            size += len(data)
+        return b"".join(pieces)
 
 
 def _has_number(raw: Any) -> bool:
@@ -213,9 +230,6 @@ def _bytes(data: Any) -> bytes:
     return b"" if data is None else bytes(data)
 
 
-def _unzstd(file: Any) -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError('zstd needs pyarrow: pip install "gossamer[io]"') from error
-    return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, mode="r"), "zstd")
+def _pieces_of(file: Any) -> Iterator[bytes]:
+    while data := _read(file, STEP):
+        yield data

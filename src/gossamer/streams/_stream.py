@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 from gossamer import _checks
 from gossamer._checks import Array
 from gossamer.expansion import Floats
-from gossamer.streams._schema import CATEGORIES, TASKS, Coded, Misfit, Sampled, Schema, Values, find_schema
+from gossamer.streams._describe import Seen, describe, look
+from gossamer.streams._find import NUMBER, find_schema
+from gossamer.streams._schema import CATEGORIES, FEATURES, TASKS, Coded, Misfit, Sampled, Schema, Values
 
 #: A position as its file holds it; a stream of another version does not take it up.
 VERSION = 1
+#: The most numbers in a chunk of a file: wide rows come in chunks of fewer.
+CELLS = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Options:
     categories: int = CATEGORIES
     position: Mapping[str, Any] | None = None
     schema: Schema | None = None
+    na_values: Any = ()
+    max_features: int = FEATURES
 
     def __post_init__(self) -> None:
         _checks.one_of("open_stream", "missing", self.missing, ["error", "skip", "mean"])
@@ -39,8 +45,29 @@ class Options:
             _checks.one_of("open_stream", "task", self.task, TASKS)
         _checks.whole("open_stream", "chunk_rows", self.chunk_rows, 1)
         _checks.whole("open_stream", "categories", self.categories, 1)
+        _checks.whole("open_stream", "max_features", self.max_features, 1)
         if not isinstance(self.kinds, Mapping):
             raise _checks.wrong("open_stream", "kinds", "a dict of names and kinds", self.kinds)
+        given = self.na_values
+        if isinstance(given, str) or not isinstance(given, Sequence) or not all(map(_is_plain, given)):
+            raise _checks.wrong("open_stream", "na_values", "a list of texts and finite numbers", given)
+
+    @property
+    def na_texts(self) -> list[str]:
+        """The ``na_values`` as they are written."""
+        return [str(value) for value in self.na_values]
+
+    @property
+    def na_numbers(self) -> list[float]:
+        """Those of the ``na_values`` that are numbers, also if they were given as text."""
+        numbers = [float(text) for text in self.na_texts if NUMBER.fullmatch(text)]
+        return [number for number in numbers if np.isfinite(number)]
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (str, int, float)):
+        return False
+    return isinstance(value, str) or bool(np.isfinite(value))
 
 
 @dataclass(frozen=True)
@@ -96,13 +123,24 @@ class Stream:
     """An iterator of `Chunk`; see `open_stream`.
 
     The rows before a bad one are handed out first; then comes the error, each time that one asks again.
+
+    >>> from gossamer.streams import open_stream
+    >>> stream = open_stream(b"size;price;id\\n1;1,5;7\\n2;2,5;8\\n", target="price", ignore=["id"])
+    >>> for line in stream.describe():  # what each column was taken for
+    ...     print(line)
+    size: number, such as '1'
+    price (target): text, such as '1,5': numbers with a decimal comma? Then decimal=',' reads them
+    id (ignored): number, such as '7'
     """
 
     format = ""
     name = ""
+    #: Whether rows come from a file, so that the memory they take must be bounded.
+    bounded = True
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self._seen: dict[str, Seen] = {}
         self._error: Exception | None = None
         self._row = 0
         position = options.position
@@ -132,6 +170,16 @@ class Stream:
         """The kind of every column in use."""
         target = [] if self.schema.target is None else [self.schema.target]
         return {column.name: column.kind for column in (*self.schema.features, *target)}
+
+    def describe(self) -> list[str]:
+        """What each column was taken for, in a line per column.
+
+        Its use and kind, how many values were missing or different in the first rows, and an example. A text that
+        looks like numbers in disguise (``1,5``, ``$1,234.50``, ``50%``) is pointed out. Of more than 40 columns,
+        neighbours of one kind share a line. A stream that goes on at a ``position`` has looked at no rows: it tells
+        the kinds alone.
+        """
+        return describe(self.schema, self._seen)
 
     # ------------------------------------------------------------------------------------------ what a format does
 
@@ -198,7 +246,7 @@ class Stream:
     def __next__(self) -> Chunk:
         while self._error is None:
             try:
-                block = self._read(self._options.chunk_rows)
+                block = self._read(self._chunk_rows())
                 if block is None:
                     raise self._empty() if self._row == 0 else StopIteration
                 chunk = self._chunk(block)
@@ -221,17 +269,25 @@ class Stream:
     def _found(self) -> Schema:
         o = self._options
         sample = self._sample()
+        self._seen = look(sample)
         if o.schema is not None:
             return self._fitting(o.schema, list(sample))
-        return find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories)
+        most = o.max_features if self.bounded else None
+        return find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories, most)
+
+    def _chunk_rows(self) -> int:
+        """The most rows of the next chunk: as asked for, and not too many numbers."""
+        rows = self._options.chunk_rows
+        return min(rows, max(1, CELLS // len(self.schema.names))) if self.bounded else rows
 
     def _fitting(self, schema: Schema, names: list[str]) -> Schema:
         """A schema given, for data that must have its features; its target is used if it is there."""
+        known = set(names)
         for column in schema.features:
-            if column.name not in names:
+            if column.name not in known:
                 shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
                 raise ValueError(f"{self.name} must have the column {column.name!r}. Got the columns {shown} instead.")
-        there = schema.target is not None and schema.target.name in names
+        there = schema.target is not None and schema.target.name in known
         return Schema(schema.features, schema.target if there else None)
 
     def _empty(self) -> ValueError:
@@ -239,7 +295,8 @@ class Stream:
 
     def bad(self, row: int, column: str | None, rule: str, got: object, line: int | None = None) -> ValueError:
         """The error for a value, by the number of its row (from 1), its line where that differs, and its column."""
-        text = repr(got) if len(repr(got)) <= 80 else repr(got)[:77] + "..."
+        text = repr(got[:80] if isinstance(got, (str, bytes)) else got)
+        text = text if len(text) <= 80 else text[:77] + "..."
         where = f"row {row}" + ("" if line is None else f" (line {line})") + (f", column {column!r}" if column else "")
         return ValueError(f"{self.name}, {where}: must be {rule}. Got {text} instead.")
 

@@ -13,7 +13,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src core -name __pycache__ -prune -o ! -name '*.pyc' -print)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-scale bench-video sanitize clean
+.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-scale bench-video sanitize fuzz soak kill tsan clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,11 +80,21 @@ bench-scale: $(VENV)/.extra-bench $(VENV)/.extra-spark $(VENV)/.extra-dask ## ma
 example-spark: $(VENV)/.extra-spark $(VENV)/.extra-plot ## a detector for each of 92 series, on Spark and in a bank (GOSSAMER_DATA has them)
 	@$(BIN)/python examples/spark_keyed_anomalies.py $(ARGS)
 
-sanitize: $(VENV)/.made ## test the C++ core under the address and undefined-behaviour sanitizers
-	@command -v cmake > /dev/null || $(PIP) install -qq cmake
-	@PATH="$$PATH:$$PWD/$(BIN)" && cmake -S . -B build/sanitize -DGOSSAMER_SANITIZE=ON > /dev/null \
-	  && cmake --build build/sanitize --parallel 2
-	@build/sanitize/core_test && echo "sanitize: passed"
+sanitize: build/address/core build/thread/core ## the C++ core alone under the address, undefined-behaviour and thread sanitizers
+	@build/address/core_test && build/thread/core_test && echo "sanitize: passed"
+
+fuzz: $(VENV)/.extra-test build/address/package ## damaged and forged files, texts and databases, with an instrumented core (ARGS=--quick)
+	@$(BIN)/python tests/long/campaign.py fuzz $(ARGS)
+
+soak: $(VENV)/.extra-test ## 10^8 rows: memory, norm, inverse, accuracy (ARGS=--quick)
+	@$(BIN)/python tests/long/campaign.py soak $(ARGS)
+
+kill: $(VENV)/.extra-test ## kill -9 at random moments: gossamer run, a bank, executors of Spark where Java is (ARGS=--quick)
+	@command -v java > /dev/null && $(MAKE) --no-print-directory $(VENV)/.extra-spark || echo "without Spark"
+	@$(BIN)/python tests/long/campaign.py kill $(ARGS)
+
+tsan: $(VENV)/.extra-test build/thread/package ## every public object from eight threads under the thread sanitizer (ARGS=--quick)
+	@$(BIN)/python tests/long/campaign.py tsan $(ARGS)
 
 clean: ## remove everything that was made
 	rm -rf $(VENV) build dist out site docs/made .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -117,3 +127,18 @@ $(VENV)/.extra-%: pyproject.toml $(VENV)/.made | $(VENV)/.package
 	@echo "installing what 'make $(or $(MAKECMDGOALS),$*)' needs besides"
 	@$(PIP) install -qq "$$(echo $(WHEELS)/*.whl)[$*]"
 	@touch $@
+
+# The core with a sanitizer in it: core_test is a program of its own; package/ is the Python package with such a core, for
+# PYTHONPATH, and needs the sanitizer's runtime loaded first (tests/long/campaign.py does both).
+build/%/core: $(VENV)/.package
+	@command -v cmake > /dev/null || $(PIP) install -qq cmake
+	@PATH="$$PATH:$$PWD/$(BIN)" && cmake -S . -B build/$* -DGOSSAMER_SANITIZE=$* > /dev/null \
+	  && cmake --build build/$* --target core_test --parallel 2
+	@touch $@
+
+build/%/package: $(VENV)/.package $(SOURCES)
+	@echo "building the package with the $* sanitizer (some two minutes)"
+	@$(PIP) install -qq cmake nanobind
+	@PATH="$$PWD/$(BIN):$$PATH" && cmake -S . -B build/$* -DGOSSAMER_SANITIZE=$* -DPython_EXECUTABLE="$$PWD/$(BIN)/python" \
+	  -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)" > /dev/null && cmake --build build/$* --target _core --parallel 2
+	@rm -rf $@ && mkdir -p $@ && cp -r src/gossamer $@ && cp build/$*/_core*.so $@/gossamer && touch $@

@@ -24,7 +24,7 @@ MADE = DOCS / "made"
 ORDER = {
     "Guide": ["concepts", "choosing", "tuning", "budgets", "capacity", "sweeps", "algorithms"],
     "Faces": ["sklearn", "river", "cli", "streams", "store", "video", "additive", "bank", "spark"],
-    "Evidence": ["made/gallery", "made/experiments/README", "benchmarks", "performance"],
+    "Evidence": ["made/gallery", "made/experiments/README", "benchmarks", "performance", "reliability"],
     "Reference": ["made/api/gossamer"],
     "Project": ["made/CONTRIBUTING", "made/CHANGELOG"],
 }

@@ -2,8 +2,8 @@
 
     python tests/long/campaign.py fuzz|soak|kill|tsan [--quick]
 
-Each script prints what it tried and found as its last line. A whole run (not --quick) writes those lines into the tables of
-docs/reliability.md.
+Each script prints what it tried and found as its last line. A whole run (not --quick) writes those lines into the
+tables of docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def run(script: str, arguments: list[str], sanitizer: str | None) -> tuple[int, 
 def keep(campaign: str, lines: list[str]) -> None:
     """Put the lines into the campaign's table of the page."""
     made = f"{date.today()}, Python {platform.python_version()}, {platform.machine()}"
-    table = "\n".join(["| script | what was tried and found | minutes |", "|---|---|---|", *lines, "", f"Made on {made}."])
+    head = ["| script | what was tried and found | minutes |", "|---|---|---|"]
+    table = "\n".join([*head, *lines, "", f"Made on {made}."])
     marks = f"<!-- {campaign}:begin -->", f"<!-- {campaign}:end -->"
     text = PAGE.read_text()
     new = re.sub(f"{marks[0]}.*?{marks[1]}", lambda _: f"{marks[0]}\n{table}\n{marks[1]}", text, flags=re.DOTALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gossamer import _checks
+from gossamer._twins import twin_of
 
 if TYPE_CHECKING:
     from gossamer._kernel import Kernel
@@ -59,7 +60,7 @@ class Budget:
 
     def compiled(self) -> tuple[str, tuple[float, ...]] | None:
         """The C++ twin's name and numbers; None for a budget without one."""
-        name = type(self).__dict__.get("twin")
+        name = twin_of(self)
         return None if name is None else (name, self.numbers())
 
     def numbers(self) -> tuple[float, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from gossamer import _checks, _core, _labels, store
 from gossamer._estimators import description, kind_of, last_step, primed
 from gossamer._keyed import LABELS, Groups, Rows
+from gossamer._twins import own_rates, overrides
 from gossamer._online import OnlineClassifier, OnlineDetector, OnlineRegressor
 from gossamer.expansion import Floats
 from gossamer.kernels import Gaussian, Kernel, Laplace
@@ -23,6 +24,8 @@ from gossamer.scaling import OnlineScaler
 
 #: The budgets whose state the bytes have; others learn in estimators.
 BUDGETS = ("Unlimited", "Oldest", "Sublinear", "Smallest", "Random", "Forgetron", "Merge", "Project")
+#: The methods that say which parts an estimator is made of: the core gets the parts.
+MAKING = frozenset({"_loss", "_loss_many", "_rule", "_budget"})
 #: Magic and version, checksum of what follows, bytes of a number, features, model, length of the labels.
 HEAD = struct.Struct("<4sIB3xI8sI")
 MAGIC = b"GSB\x01"
@@ -47,7 +50,7 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
     if not own and kernel.resolve(like) != kernel:
         return None
     learner.kernel = kernel.resolve(like)
-    if callable(learner.rule.schedule) or type(learner.budget).__name__ not in BUDGETS:
+    if own_rates(learner.rule) or type(learner.budget).__name__ not in BUDGETS:
         return None
     try:
         learner.kernel.check_domain(learner, like + 0.5)
@@ -69,6 +72,7 @@ def _parts(model: Any) -> tuple[OnlineScaler | None, Any]:
         if isinstance(last, base):
             methods = ("predict_learn", "_learn", "_start", "_scores", "decision_function", "predict", "_keep")
             own = [getattr(type(last), name, None) is not getattr(base, name, None) for name in methods]
+            own.append(bool(overrides(type(last)) - MAKING))  # a subclass of a user may change anything
             return scaler, last if plain and not any(own) else None
     return scaler, None
 

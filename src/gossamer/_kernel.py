@@ -13,6 +13,7 @@ import numpy as np
 from gossamer import _checks
 from gossamer._checks import Array
 from gossamer._gram import checked_values
+from gossamer._twins import twin_of
 
 #: The largest number of additive parts that a compiled program has room for.
 MOST_ADDITIVE = 5
@@ -127,9 +128,8 @@ class Kernel:
 
     def program(self, features: int) -> list[Instruction] | None:
         """The kernel of rows of so many features in postfix form for the core; None if a part has no twin."""
-        if type(self).__dict__.get("twin") is None:
-            return None
-        return [(str(self.twin), self.numbers())]
+        name = twin_of(self)
+        return None if name is None else [(name, self.numbers())]
 
     def numbers(self) -> tuple[float, ...]:
         """The parameters that the C++ twin takes."""

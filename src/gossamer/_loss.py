@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 from gossamer import _checks
 from gossamer._checks import Array
+from gossamer._twins import twin_of
 
 Real = Any  # a float, or an array of them: every formula of a loss is written for both
 
@@ -111,7 +112,7 @@ class Loss:
 
     def compiled(self) -> tuple[str, tuple[float, ...]] | None:
         """The C++ twin's name and numbers; None for a loss without one."""
-        name = type(self).__dict__.get("twin")
+        name = twin_of(self)
         return None if name is None else (name, self.numbers())
 
 

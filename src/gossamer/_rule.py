@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gossamer import _checks
 from gossamer._loss import Loss
+from gossamer._twins import twin_of
 
 Floats = NDArray[np.float64]
 
@@ -102,7 +103,7 @@ class Rule:
 
     def compiled(self) -> tuple[str, tuple[float, ...]] | None:
         """The C++ twin's name and numbers; None for a rule without one."""
-        name = type(self).__dict__.get("twin")
+        name = twin_of(self)
         return None if name is None else (name, self.numbers())
 
     def numbers(self) -> tuple[float, ...]:

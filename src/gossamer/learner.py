@@ -13,6 +13,7 @@ from gossamer._checks import Array
 from gossamer._finite import make_learning_machine
 from gossamer._state import check_state
 from gossamer._stored import Stored
+from gossamer._twins import own_rates
 from gossamer.budgets import as_budget
 from gossamer.expansion import Floats
 from gossamer.kernels import as_kernel
@@ -90,7 +91,7 @@ class Learner(Stored):
         self._fast_score: Callable[..., float | None] = _no_fast_path
         if isinstance(machine, Native) and self.loss.target != "label":
             self._fast_score = machine.core.score_one
-            if not callable(self.rule.schedule):
+            if not own_rates(self.rule):
                 self._fast_learn = machine.core.learn_one
 
     # ------------------------------------------------------------------------------------------------ learning
@@ -119,7 +120,7 @@ class Learner(Stored):
                 self.kernel, self.budget = kernel, budget
         first = self.steps + 1
         rates = None
-        if callable(self.rule.schedule) or not isinstance(machine, Native):
+        if own_rates(self.rule) or not isinstance(machine, Native):
             rates = self.rule.rates(first, len(X))
             self.rule.check_rates(rates, first)
         outputs = 1

@@ -142,7 +142,8 @@ class Loop:
         if isinstance(self.budget, _Projecting):
             self._project(self.budget, new, block, cross, events)
             return
-        if isinstance(self.budget, Merge | Forgetron):
+        # a subclass may have its own way to choose
+        if isinstance(self.budget, Merge | Forgetron) and type(self.budget).choose is Budget.choose:
             if e.size < self.budget.size:
                 slot = e.size
             elif isinstance(self.budget, Merge):

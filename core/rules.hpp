@@ -39,6 +39,26 @@ struct Step {
 
 template <class L> constexpr bool many = L::target == Target::label;
 
+// The size of a gradient step that goes no further than to the minimum of the loss. reach: how far the score moves per unit of coefficient. For one class, then for several, whose
+// slope is given and whose curvature is that along it.
+template <class L> double stable(const L& loss, double z, double y, double size, double reach) {
+    if constexpr (std::is_same_v<L, Logistic>)
+        if (size * reach < 3.9) return size;  // its curvature is at most 1/4: no need to make it
+    const double pull = loss.curvature(z, y) * reach;
+    return size * pull <= 1 ? size : 1 / pull;
+}
+template <class L> double stable(const L& loss, const Example& e, const double* slope, double size, double* bend) {
+    if (size * e.kappa < 1.9) return size;  // a curvature of several classes is at most 1/2
+    loss.curvature(e.f, e.n, e.label(), slope, bend);
+    double along = 0, square = 0;
+    for (int c = 0; c < e.n; ++c) {
+        along += slope[c] * bend[c];
+        square += slope[c] * slope[c];
+    }
+    const double pull = square > 0 ? along / square * e.kappa : 0.0;
+    return size * pull <= 1 ? size : 1 / pull;
+}
+
 // What every rule has; a rule hides what it changes.
 struct RuleBase {
     static constexpr bool needs_trace = false, needs_ids = false;
@@ -53,14 +73,16 @@ struct RuleBase {
 // NORMA, Kivinen et al. (9)-(18)
 struct Gradient : RuleBase {
     double reg = 0;
-    template <class L> Step step(const L& loss, const Example& e, double* move, double*) const {
+    template <class L> Step step(const L& loss, const Example& e, double* move, double* spare) const {
         const double size = e.rate * e.weight;
         Step step{1.0 - e.rate * reg, e.offset, loss.level};
         if constexpr (many<L>) {
             loss.slope(e.f, e.n, e.label(), move);
-            for (int c = 0; c < e.n; ++c) move[c] *= -size;
+            const double shortened = stable(loss, e, move, size, spare);
+            for (int c = 0; c < e.n; ++c) move[c] *= -shortened;
         } else {
-            move[0] = -size * loss.slope(e.score(), e.y);
+            const double reach = fit_intercept ? e.kappa + 1 : e.kappa;
+            move[0] = -stable(loss, e.score(), e.y, size, reach) * loss.slope(e.score(), e.y);
             if (fit_intercept) step.offset += move[0];
             step.level = loss.adapt(e.score(), e.y, size);
         }
@@ -143,6 +165,7 @@ struct ALMA : RuleBase {
 
 // ROMMA and aggressive ROMMA, Li and Long 2002 (ALGORITHMS 8)
 struct ROMMA : RuleBase {
+    static constexpr double least_margin = 1e-4;  // of sqrt(k(x, x))
     bool aggressive = false;
     template <class L> Step step(const L& loss, const Example& e, double* move, double*) const {
         Step step{1.0, e.offset, loss.level};
@@ -156,6 +179,13 @@ struct ROMMA : RuleBase {
         } else {
             step.keep = (kn - yf) / den;
             move[0] = e.norm2 / den * (e.y - f);
+            // what claims a margin below all meaning is scaled down to one that has it
+            const double norm2 = step.keep * step.keep * e.norm2 + 2 * step.keep * move[0] * f + move[0] * move[0] * e.kappa;
+            if (norm2 * e.kappa * (least_margin * least_margin) > 1) {
+                const double size = 1 / (least_margin * std::sqrt(norm2 * e.kappa));
+                step.keep *= size;
+                move[0] *= size;
+            }
         }
         return step;
     }
@@ -202,20 +232,22 @@ struct SVMD : RuleBase {
         Step step{C > 0 ? 1.0 / (1.0 + rate * reg) : 1.0 - rate * reg, e.offset, loss.level};
         step.trace = {lost ? 0.0 : memory * (1.0 - rate * reg), rate * reg, rate};
         if constexpr (many<L>) {
+            const double shortened = stable(loss, e, move, rate * size, trace_move);
             lost ? (void)std::fill_n(trace_move, e.n, 0.0) : loss.curvature(e.f, e.n, e.label(), e.v, trace_move);
-            for (int c = 0; c < e.n; ++c) trace_move[c] = -(rate * size) * (move[c] + memory * trace_move[c]);
+            for (int c = 0; c < e.n; ++c) trace_move[c] = -shortened * (move[c] + memory * trace_move[c]);
             if (C > 0 && e.kappa > 0 && e.weight > 0)
                 loss.implicit(e.f, step.keep, e.n, e.label(), e.kappa, rate * size * step.keep, move);
             else
-                for (int c = 0; c < e.n; ++c) move[c] *= -(rate * size);
+                for (int c = 0; c < e.n; ++c) move[c] *= -shortened;
         } else {
+            const double shortened = stable(loss, e.score(), e.y, rate * size, e.kappa);
             const double bend = lost ? 0.0 : loss.curvature(e.score(), e.y) * e.v[0];
-            trace_move[0] = -(rate * size) * (move[0] + memory * bend);
+            trace_move[0] = -shortened * (move[0] + memory * bend);
             step.level = loss.adapt(e.score(), e.y, rate * size);
             if (C > 0 && e.kappa > 0 && e.weight > 0)
                 move[0] = loss.implicit(step.keep * e.f[0], e.y, e.kappa, rate * size * step.keep);
             else
-                move[0] *= -(rate * size);
+                move[0] *= -shortened;
         }
         return step;
     }

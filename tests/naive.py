@@ -185,7 +185,7 @@ def bends(m: Model, loss: Any, f: Any, y: Any, v: Any) -> np.ndarray:
     if not isinstance(loss, str):
         return np.zeros(len(f))
     if loss != "softmax":
-        return np.array([curvature(loss, f[0] + m.offset, y, m.level)]) * v
+        return np.array([curvature(loss.replace("_gradient", ""), f[0] + m.offset, y, m.level)]) * v
     p = slopes(m, loss, f, y)
     p[int(y)] += 1
     return np.array((np.diag(p) - np.outer(p, p)) @ v)
@@ -259,16 +259,23 @@ def implicit_many(m: Model, loss: Any, f: Any, y: int, kappa: float, c: float, k
 # ----------------------------------------------------------------------------------------------------------- algorithms
 
 
+def shortened(m: Model, loss: Any, f: Any, y: Any, eta: float, reach: float) -> float:
+    """A step that would go further goes to the minimum of the parabola along its slope."""
+    g = slopes(m, loss, f, y)
+    bend = g @ bends(m, loss, f, y, g) / (g @ g) if g.any() else 0.0
+    return eta if eta * bend * reach <= 1 else 1 / (bend * reach)
+
+
 def norma(loss: Any, rate: float, reg: float, falling: bool = False, nu: Any = None, offset: bool = False) -> Step:
     """1.1 to 1.6, and 1.10 where the loss is a cost matrix or "softmax"."""
 
     def step(m: Model, t: int, y: Any) -> tuple[float, Any]:
         eta, f = rate / math.sqrt(t + 1) if falling else rate, m.value(t)
-        g = slopes(m, loss, f, y)
+        g, size = slopes(m, loss, f, y), shortened(m, loss, f, y, eta, m.gram[t, t] + offset)
         if isinstance(loss, str) and loss != "softmax":
             m.level = adapted(loss, f[0] + m.offset, y, m.level, eta, nu)
-        m.offset -= eta * g[0] if offset else 0.0
-        return 1 - eta * reg, -eta * g
+        m.offset -= size * g[0] if offset else 0.0
+        return 1 - eta * reg, -size * g
 
     return step
 
@@ -317,8 +324,9 @@ def svmd(
         m.rate = eta = min(m.rate, 1e6 * rate, 0.999 / reg if reg > 0 else math.inf)
         tilde = xi + memory * size * bends(m, loss, f, y, v)
         m.beta = memory * (1 - eta * reg) * m.beta - eta * reg * m.alpha
-        m.beta[:, t] -= eta * tilde
-        keep, new = (1 - eta * reg, -eta * xi) if C is None else ilk(loss, C, eta, reg, exact=exact)(m, t, y)
+        short = shortened(m, loss, f, y, eta * size, m.gram[t, t]) / size
+        m.beta[:, t] -= short * tilde
+        keep, new = (1 - eta * reg, -short * xi) if C is None else ilk(loss, C, eta, reg, exact=exact)(m, t, y)
         if isinstance(loss, str) and loss != "softmax":
             m.level = adapted(loss, f[0], y, m.level, eta * size, nu)
         return keep, new

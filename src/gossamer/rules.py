@@ -35,6 +35,28 @@ __all__ = [
 
 #: How far above the first one SVMD's step size may rise.
 LARGEST_GROWTH = 1e6
+#: The least margin that ROMMA believes in, as a share of sqrt(k(x, x)): what is smaller is rounding, not separable.
+LEAST_MARGIN = 1e-4
+
+
+def stable(size: float, curvature: float, reach: float) -> float:
+    """The size of a gradient step that goes no further than to the minimum; ``reach``: how far it moves the score.
+
+    The minimum of a parabola of this curvature is 1 / (curvature * reach) away. Steps of twice that diverge; with a
+    budget that drops terms, where each error is made good later, all that go beyond it do. Shorter ones stay as they are.
+
+    >>> stable(0.5, 1.0, 1.5), stable(0.5, 1.0, 4.0), stable(0.5, 0.0, 4.0)
+    (0.5, 0.25, 0.5)
+    """
+    pull = curvature * reach
+    return size if size * pull <= 1.0 else 1.0 / pull
+
+
+def _stable_many(size: float, loss: Loss, e: Example, slope: NDArray[np.float64]) -> float:
+    """`stable` for several classes, by the curvature along the slope."""
+    square = float(slope @ slope)
+    along = float(slope @ loss.bend(e.value, int(e.y), slope)) / square if square > 0 else 0.0
+    return stable(size, along, e.kappa)
 
 
 @dataclass(frozen=True)
@@ -49,6 +71,10 @@ class Gradient(Rule):
     reg : lambda, the weight of the norm; 0 never forgets.
     schedule : "constant", "inverse_sqrt" (rate / sqrt(t)), or a function t -> factor, t = 1, 2, ...
     fit_intercept : whether an offset is learned.
+
+    A step that would go past the minimum of the loss, rate_t * curvature * k(x, x) > 1 (with an offset, k(x, x) + 1),
+    goes to the minimum: rate_t = 1 / (curvature * k(x, x)), see `stable`. The curvature is 1 for the squared losses, 0
+    for those of straight lines, whose steps are all as they are.
 
     With several classes: the rows of the right class and of the one that most threatens it (ALGORITHMS 1.10).
 
@@ -71,10 +97,12 @@ class Gradient(Rule):
 
     def step(self, loss: Loss, e: Example) -> Step:
         if loss.target == "label":
-            moves = -(e.rate * e.weight) * loss.slope(e.value, int(e.y))
+            slope = loss.slope(e.value, int(e.y))
+            moves = -_stable_many(e.rate * e.weight, loss, e, slope) * slope
             return Step(1.0 - e.rate * self.reg, moves, e.offset, loss.level)
         z = e.value + e.offset
-        move = -(e.rate * e.weight) * float(loss.slope(z, e.y))
+        size = stable(e.rate * e.weight, loss.curvature(z, e.y), e.kappa + self.fit_intercept)
+        move = -size * float(loss.slope(z, e.y))
         return Step(
             keep=1.0 - e.rate * self.reg,
             coefficient=move,
@@ -347,6 +375,10 @@ class ROMMA(Rule):
 
     f <- ((k N - y f(x)) f + N (y - f(x)) k(x, .)) / (k N - f(x)^2), k = k(x, x), N = ||f||^2.
 
+    On data that no function separates, the norm would grow with every mistake, without end. 1 / ||f|| is the margin
+    that f claims; where that would be less than `LEAST_MARGIN` of sqrt(k(x, x)), f is scaled down to it, which changes
+    no prediction.
+
     Parameters
     ----------
     aggressive : also learn from examples that are right by less than 1.
@@ -375,7 +407,12 @@ class ROMMA(Rule):
         den = kn - e.value * e.value
         if e.norm2 == 0 or right >= kn or not den > 1e-12 * kn:  # only the newest constraint binds, or start anew
             return Step(0.0, e.y / e.kappa, e.offset, loss.level)
-        return Step((kn - right) / den, e.norm2 / den * (e.y - e.value), e.offset, loss.level)
+        keep, move = (kn - right) / den, e.norm2 / den * (e.y - e.value)
+        norm2 = keep * keep * e.norm2 + 2 * keep * move * e.value + move * move * e.kappa
+        if norm2 * e.kappa * LEAST_MARGIN**2 > 1:
+            size = 1 / (LEAST_MARGIN * math.sqrt(norm2 * e.kappa))
+            keep, move = size * keep, size * move
+        return Step(keep, move, e.offset, loss.level)
 
     def numbers(self) -> tuple[float, ...]:
         return (*super().numbers(), float(self.aggressive))
@@ -435,6 +472,8 @@ class SVMD(Rule):
     memory : lambda in [0, 1], how long the past counts.
     C : None for gradient steps; a number takes implicit steps with this weight of the loss, with the adapted rate.
 
+    Steps of f and of v that overshoot are shortened as those of `Gradient`.
+
     >>> SVMD(rate=0.5, reg=0.1).step(Hinge(), Example(0.2, 0.0, 1.0, 1.0, trace=0.0, last_rate=0.5))[:2]
     (0.95, 0.5)
     """
@@ -482,8 +521,12 @@ class SVMD(Rule):
         decay = 1.0 - rate * self.reg
         bend = 0.0 * slope if lost else loss.bend(z, y, v)
         keep_trace = 0.0 if lost else self.memory * decay
-        trace = Trace(keep_trace, rate * self.reg, -(rate * size) * (slope + self.memory * bend), rate)
-        keep, move = decay, -(rate * size) * slope
+        step = (
+            _stable_many(rate * size, loss, e, slope) if many
+            else stable(rate * size, loss.curvature(z, y), e.kappa)
+        )  # fmt: skip
+        trace = Trace(keep_trace, rate * self.reg, -step * (slope + self.memory * bend), rate)
+        keep, move = decay, -step * slope
         if self.C is not None:
             keep = 1.0 / (1.0 + rate * self.reg)
             if e.kappa > 0 and e.weight > 0:

@@ -110,20 +110,24 @@ def test_rates_of_a_subclass_take_effect():
     """In batches, row by row, in the bank and in river's single rows: the largest coefficient is 1e-9 everywhere."""
     X, y = stream(Hinge(), 40, seed=0)
     rule = Vanishing(rate=0.5, reg=0.0)
-    assert twin_of(rule) == "gradient" and own_rates(rule)
+    assert twin_of(rule) == "gradient"
+    assert own_rates(rule)
     for backend in ("native", "numpy"):
         learner = Learner(Gaussian(0.5), Hinge(), rule, backend=backend)
         learner.learn(X[:20], y[:20])
         for t in range(20, 40):
             learner.learn_one(X[t], y[t])
-        assert learner.backend == backend and np.abs(learner.coefs).max() == 1e-9
+        assert learner.backend == backend
+        assert np.abs(learner.coefs).max() == 1e-9
     bank = ModelBank(_vanishing())
     bank.learn(np.zeros(40, dtype=int), X, y)
-    assert bank.backend == "estimators" and np.abs(bank.model(0).dual_coef_).max() == 1e-9
+    assert bank.backend == "estimators"
+    assert np.abs(bank.model(0).dual_coef_).max() == 1e-9
 
 
 def _vanishing():
-    return type("Mine", (gossamer.NORMAClassifier,), {"_rule": lambda self: Vanishing(rate=0.5, reg=0.0)})(Gaussian(0.5))
+    rule = {"_rule": lambda self: Vanishing(rate=0.5, reg=0.0)}
+    return type("Mine", (gossamer.NORMAClassifier,), rule)(Gaussian(0.5))
 
 
 class Loose(Smallest):
@@ -177,5 +181,7 @@ def test_what_the_package_defines_is_compiled():
         def numbers(self):
             return (0.5 * self.rate, *super().numbers()[1:])
 
-    assert twin_of(Half()) == "gradient" and not own_rates(Half())
-    assert issubclass(Half, Rule) and issubclass(Hinge, Loss)
+    assert twin_of(Half()) == "gradient"
+    assert not own_rates(Half())
+    assert issubclass(Half, Rule)
+    assert issubclass(Hinge, Loss)

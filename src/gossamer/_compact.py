@@ -13,8 +13,8 @@ import numpy as np
 from gossamer import _checks, _core, _labels, store
 from gossamer._estimators import description, kind_of, last_step, primed
 from gossamer._keyed import LABELS, Groups, Rows
-from gossamer._twins import own_rates, overrides
 from gossamer._online import OnlineClassifier, OnlineDetector, OnlineRegressor
+from gossamer._twins import overrides, own_rates
 from gossamer.expansion import Floats
 from gossamer.kernels import Gaussian, Kernel, Laplace
 from gossamer.learner import Learner

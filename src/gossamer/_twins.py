@@ -1,10 +1,10 @@
-"""When compiled code may stand for a part: never where a class outside of the package has changed what the part does."""
+"""When compiled code may stand for a part: never where a class of a user has changed what the part does."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
+from weakref import WeakKeyDictionary
 
 #: What a class may override and still be run by its twin: Python calls these, or hands their results to the core.
 CALLED = frozenset({"twin", "numbers", "compiled", "program", "rates", "check_rates", "check"})
@@ -15,18 +15,26 @@ def is_ours(kind: type) -> bool:
     return kind.__module__.split(".")[0] == __name__.split(".")[0]
 
 
-@functools.cache
+#: What `overrides` has found, as long as the class lives.
+_FOUND: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
+
+
 def overrides(kind: type) -> frozenset[str]:
     """The attributes of the package's classes that a class outside of the package has changed in ``kind``.
 
     Fields do not count, for a twin gets their values; nor do names with two underscores, but for ``__call__``, nor the
     ``set_..._request`` that scikit-learn gives every estimator.
     """
+    found = _FOUND.get(kind)
+    if found is not None:
+        return found
     fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
     ours = {name for base in kind.__mro__ if is_ours(base) for name in vars(base)}
     theirs = {name for base in kind.__mro__[:-1] if not is_ours(base) for name in vars(base)}
     common = (theirs & ours) - fields
-    return frozenset(name for name in common if name == "__call__" or not name.startswith(("__", "set_", "_abc")))
+    found = frozenset(name for name in common if name == "__call__" or not name.startswith(("__", "set_", "_abc")))
+    _FOUND[kind] = found
+    return found
 
 
 def twin_of(part: Any) -> str | None:

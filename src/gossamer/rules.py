@@ -43,7 +43,7 @@ def stable(size: float, curvature: float, reach: float) -> float:
     """The size of a gradient step that goes no further than to the minimum; ``reach``: how far it moves the score.
 
     The minimum of a parabola of this curvature is 1 / (curvature * reach) away. Steps of twice that diverge; with a
-    budget that drops terms, where each error is made good later, all that go beyond it do. Shorter ones stay as they are.
+    budget that drops terms, where each error is made good later, all that go beyond it do. Shorter ones stay as is.
 
     >>> stable(0.5, 1.0, 1.5), stable(0.5, 1.0, 4.0), stable(0.5, 0.0, 4.0)
     (0.5, 0.25, 0.5)

@@ -10,8 +10,9 @@ import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gossamer._version import __version__
 from gossamer.commands import parsers
@@ -35,8 +36,10 @@ gossamer COMMAND --help tells the options of a command.
 exit codes: 0 done, 1 bad data or file, 2 bad usage, 130 after Ctrl-C
 """
 
-#: The sentence of the library about a parameter, which is an option here.
-PARAMETER = re.compile(r"The '(\w+)' parameter of \w+ must be")
+#: The sentence of the library about a parameter, which is an option here, or what the shell calls it.
+PARAMETER = re.compile(r"[Tt]he '(\w+)' parameter of \w+ must be")
+WORDS = {"X": "the features must be", "y": "the target must be", "position": "--resume must be", "state": "--resume must be",
+         "path": "the file must be"}  # fmt: skip
 #: How the library names a remedy, and how the shell does.
 REMEDIES = ((r"missing='(\w+)'", r"--missing \1"), (r"kinds=\{\.\.\.: '(\w+)'\}", r"--kinds COLUMN=\1"),
             (r"n_features= allows", "--n-features allows"), (r" 'mean' takes", " --missing mean takes"))  # fmt: skip
@@ -59,7 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = make_parser().parse_args(arguments)
         command = importlib.import_module(f"gossamer.commands.{options.module}")
     try:
-        command.work(options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", RuntimeWarning)
+            warnings.showwarning = _show_warning
+            command.work(options)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         print("\ngossamer: interrupted", *interrupt.args, file=sys.stderr)
@@ -75,6 +81,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    """A warning of the library in one line."""
+    print("gossamer: warning:", " ".join(str(message).split()), file=sys.stderr)
+
+
 def told(error: Exception, options: set[str]) -> tuple[str, bool]:
     """An error in one line of the shell's words, and whether an option is to blame.
 
@@ -82,10 +93,12 @@ def told(error: Exception, options: set[str]) -> tuple[str, bool]:
     ('--budget must be an int in [1, inf). Got 0 instead.', True)
     """
     message = " ".join(str(error).split())
-    found = PARAMETER.match(message)
+    found = PARAMETER.search(message)
     named = [] if found is None else [name for name in (found[1], f"{found[1]}s") if name in options]
-    if found is not None and named:
-        message = f"--{named[0].replace('_', '-')} must be{message[found.end() :]}"
+    if found is not None:
+        words = WORDS.get(found[1], f"the setting '{found[1]}' must be")
+        words = f"--{named[0].replace('_', '-')} must be" if named else words
+        message = f"{message[: found.start()]}{words}{message[found.end() :]}"
     for pattern, words in REMEDIES:
         message = re.sub(pattern, words, message)
     return message, bool(named) or isinstance(error, UsageError)

@@ -223,7 +223,7 @@ class SILKClassifier(_Silk, OnlineClassifier):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, loss: str = "hinge", C: float = 1.0, rate: float = 1.0,
+        self, kernel: Any = "gaussian", *, loss: str = "hinge", C: float = 0.5, rate: float = 1.0,
         schedule: Any = "constant", reg: float = 1e-4, margin: float = 1.0, fit_intercept: bool = False,
         budget: Any = "project", average: bool | str = False, n_passes: int = 1, cost: Any = None,
         multiclass: str = "exact",
@@ -260,7 +260,7 @@ class SILKRegressor(_Silk, OnlineRegressor):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, loss: str = "squared", C: float = 1.0, rate: float = 1.0,
+        self, kernel: Any = "gaussian", *, loss: str = "squared", C: float = 0.5, rate: float = 1.0,
         schedule: Any = "constant", reg: float = 1e-4, epsilon: float = 0.1, delta: float = 1.0,
         quantile: float = 0.5, nu: float | None = None, fit_intercept: bool = False, budget: Any = "project",
         average: bool | str = False, n_passes: int = 1,

@@ -185,6 +185,11 @@ class Prequential:
         self._late = every_X[due:], None if every_y is None else every_y[due:]
         return Predictions.join(parts)
 
+    @property
+    def tells(self) -> bool:
+        """Whether the predictions have probabilities."""
+        return self._face.tells
+
     def finish(self) -> Trace:
         """A last record for the rows that remain, and the trace."""
         if self._window:

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from gossamer import store
+from gossamer.commands.output import named
 
 KIND = "gossamer checkpoint"
 #: Seconds between checkpoints, unless they go by rows, and how much of the time they may take even so.
@@ -43,7 +44,8 @@ class Checkpoint:
         if self.path is None:
             return
         start = time.monotonic()
-        store.save({"kind": KIND, "version": 1, "row": row, **content}, self.path)
+        with named(self.path):
+            store.save({"kind": KIND, "version": 1, "row": row, **content}, self.path)
         self.row, self._at = row, time.monotonic()
         self._pause = max(SECONDS, (self._at - start) / SHARE)
 
@@ -60,8 +62,14 @@ class Checkpoint:
                                       "--resume goes on from there; remove it to begin anew")  # fmt: skip
             return None
         self.row = int(found["row"])
-        folder, name = os.path.split(os.path.realpath(self.path))
-        for left in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.????????.tmp")):
-            with contextlib.suppress(OSError):  # half a checkpoint that a kill has left
-                os.unlink(left)
         return found
+
+
+def remove_leftovers(path: str | None) -> None:
+    """Remove what a kill has left of a file that was being written under another name."""
+    if path is None:
+        return
+    folder, name = os.path.split(os.path.realpath(path))
+    for left in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.????????.tmp")):
+        with contextlib.suppress(OSError):
+            os.unlink(left)

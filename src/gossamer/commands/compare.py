@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from typing import Any
 
 from gossamer import _checks
 from gossamer.commands.evaluation import Evaluation
-from gossamer.commands.options import anomaly, build, open_data
+from gossamer.commands.options import build, evaluation_options, open_data
 from gossamer.commands.parts import learners, refused
 from gossamer.commands.progress import Bar
 from gossamer.scaling import OnlineScaler
+
+#: Metrics of which more is better.
+LARGE = {"accuracy", "precision", "recall", "f1", "auc"}
 
 
 def work(options: argparse.Namespace) -> None:
@@ -23,12 +27,11 @@ def work(options: argparse.Namespace) -> None:
         if task != "novelty" and stream.target is None:
             raise _checks.wrong("compare", "target", f"given for {task}", None)
         specs = sorted(learners(task)) if options.learners == "all" else options.learners.split(",")
-        kind = None if stream.schema.target is None else stream.schema.target.kind
-        label = anomaly(options.anomaly, kind) if task == "novelty" and kind else 1
+        measured = evaluation_options(options, stream, task)
         runs = {}
         for spec in filter(None, map(str.strip, specs)):
             model = build(spec, options, task, len(stream.names), strict=False)
-            runs[spec] = (model, Evaluation(model, every=options.window, anomaly=label))
+            runs[spec] = (model, Evaluation(model, **measured))
         if not runs:
             raise _checks.wrong("compare", "learners", "at least one name", options.learners)
         scaler = OnlineScaler(options.forget) if options.scale else None
@@ -74,6 +77,10 @@ def table(traces: dict[str, Any], seconds: dict[str, float]) -> list[str]:
 
 
 def _rank(trace: Any, metrics: list[str]) -> float:
-    """Small is good, but for the area under the curve; a rate of alarms is neither."""
+    """By the first metric, or the area under the curve of a detector; a rate of alarms is neither good nor bad."""
     total = trace.records[-1].total
-    return -float(total["auc"]) if "auc" in metrics else 0.0 if metrics == ["alarms"] else float(total[metrics[0]])
+    chosen = "auc" if metrics[0] == "alarms" and "auc" in metrics else metrics[0]
+    if chosen == "alarms":
+        return 0.0
+    value = float(total[chosen])
+    return math.inf if math.isnan(value) else -value if chosen in LARGE else value

@@ -81,6 +81,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--scale", action=argparse.BooleanOptionalAction, default=True,
                        help="scale the features online to mean 0 and deviation 1 (default: yes)")  # fmt: skip
     group.add_argument("--forget", type=float, default=0.0, metavar="X", help="the scaler looks back 1/X rows")
+    group.add_argument("--metrics", type=_names, metavar="A,B,...", help="what is measured: error, loss, accuracy, "
+                       "precision, recall, f1, auc, log_loss; mae, rmse, pinball; alarms")  # fmt: skip
+    group.add_argument("--positive", metavar="LABEL", help="the class that precision, recall, f1 and auc are about "
+                       "(default: the second of two; the mean over more)")  # fmt: skip
     group.add_argument("--window", type=int, metavar="N", help="rows of a line of the trace (default: 100, doubled as "
                        "the stream gets longer)")  # fmt: skip
 
@@ -114,6 +118,21 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
     )  # fmt: skip
 
 
+def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -> dict[str, Any]:
+    """What the options say about measuring, for `Evaluation`."""
+    kind = None if stream.schema.target is None else stream.schema.target.kind
+    found: dict[str, Any] = {"every": options.window, "metrics": options.metrics}
+    if task == "novelty" and kind:
+        found["anomaly"] = label_of("anomaly", options.anomaly, kind)
+    if options.positive is not None:
+        if task != "classification":
+            from gossamer import _checks
+
+            raise _checks.wrong("run", "positive", "left out where the task is not classification", task)
+        found["positive"] = label_of("positive", options.positive, kind)
+    return found
+
+
 def build(learner: str, options: argparse.Namespace, task: str, features: int, strict: bool = True) -> Online:
     """An estimator as the options say."""
     from gossamer.commands.parts import make_kernel, make_learner
@@ -125,15 +144,15 @@ def build(learner: str, options: argparse.Namespace, task: str, features: int, s
         raise UsageError(str(error)) from None
 
 
-def anomaly(text: str, kind: str | None) -> Any:
-    """The label of an anomaly, in the type of the target's labels."""
+def label_of(option: str, text: str, kind: str | None) -> Any:
+    """A label that an option names, in the type of the target's labels."""
     from gossamer import _checks
 
     try:
         if kind in ("integer", "number"):
             return float(text) if kind == "number" else int(text)
     except ValueError:
-        raise _checks.wrong("run", "anomaly", f"a label of the target, which is of kind {kind!r}", text) from None
+        raise _checks.wrong("run", option, f"a label of the target, which is of kind {kind!r}", text) from None
     return text.lower() in ("1", "true") if kind == "boolean" else text
 
 

@@ -38,16 +38,22 @@ def add_run(commands: Any) -> None:
     parser.add_argument("--learner", default="silk", metavar="NAME[:SETTING=VALUE...]",
                         help="silk (the default), norma, pa, projection, perceptron, alma, svmd, ...")  # fmt: skip
     parser.add_argument("--model", metavar="FILE", help="go on with a model that --save wrote")
+    parser.add_argument("--new-classes", action="store_true", help="with --model: labels that it does not know join it "
+                        "(default: an error that names them)")  # fmt: skip
     parser.add_argument("--delay", type=int, default=0, metavar="N", help="labels come N rows late")
+    parser.add_argument("--on-error", default="save", help="what to do at a bad row: save what was learned before it "
+                        "and stop (the default), stop without saving, or skip the row and count it")  # fmt: skip
     group = parser.add_argument_group("results")
     group.add_argument("--out", metavar="FILE", help="predictions, as CSV or, if it ends in .jsonl, JSON lines; - is "
                        "standard output")  # fmt: skip
     group.add_argument("--out-format", metavar="FORMAT", help="csv or jsonl, whatever the name")
+    _add_formulas(group)
     group.add_argument("--alarms", action="store_true", help="novelty: write only the rows that raise an alarm")
     group.add_argument("--plot", metavar="FILE", help="a picture of the errors: .png, .pdf or .svg")
     group.add_argument("--trace", metavar="FILE", help="the errors over time, as CSV")
-    group.add_argument("--save", metavar="FILE", help="the model, for predict and --model; also after Ctrl-C")
-    group.add_argument("--quiet", action="store_true", help="no table and no bar")
+    group.add_argument("--save", metavar="FILE", help="the model, for predict and --model; also after Ctrl-C "
+                       "and, unless --on-error stop, at a bad row")  # fmt: skip
+    group.add_argument("--quiet", action="store_true", help="no columns, no table and no bar")
     group = parser.add_argument_group("checkpoints")
     group.add_argument("--checkpoint", metavar="FILE", help="write model, position and metrics there, every 5 s")
     group.add_argument("--every", type=int, metavar="N", help="every N rows instead")
@@ -55,6 +61,11 @@ def add_run(commands: Any) -> None:
                        "model will be those of a run that was never stopped. A pipe is given again from its start; the "
                        "rows already learned are skipped")  # fmt: skip
     parser.set_defaults(module="run")
+
+
+def _add_formulas(parser: Any) -> None:
+    parser.add_argument("--formulas", default="quote", help="texts in CSV that a spreadsheet would run (=, +, -, @, tab "
+                        "or carriage return first): quote them with ' (the default), error, or keep")  # fmt: skip
 
 
 def add_predict(commands: Any) -> None:
@@ -73,6 +84,7 @@ def add_predict(commands: Any) -> None:
     parser.add_argument("--out", default="-", metavar="FILE", help="CSV or, if it ends in .jsonl, JSON lines "
                         "(default: standard output)")  # fmt: skip
     parser.add_argument("--out-format", metavar="FORMAT", help="csv or jsonl, whatever the name")
+    _add_formulas(parser)
     parser.add_argument("--alarms", action="store_true", help="novelty: write only the rows that raise an alarm")
     parser.set_defaults(module="predict")
 

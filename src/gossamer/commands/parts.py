@@ -139,16 +139,26 @@ def refused(error: ValueError, model: Any, chunk: Any, name: str, target: str | 
     return ValueError(f"{name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}")
 
 
+def unknown_label(classes: list[Any], chunk: Any, stream: Any) -> ValueError | None:
+    """The error for the first label that a saved model does not know, with all that the chunk has of them."""
+    labels = chunk.y.tolist()
+    new = [label for label in dict.fromkeys(labels) if label not in classes]
+    if not new:
+        return None
+    row = int(chunk.rows[labels.index(new[0])])
+    known = ", ".join(map(repr, classes[:20])) + (", ..." if len(classes) > 20 else "")
+    got = ", ".join(map(repr, new[:5])) + (", ..." if len(new) > 5 else "")
+    rule = f"one of the classes of --model: {known} (--new-classes lets others join)"
+    return ValueError(f"{stream.name}, row {row}, column {stream.target!r}: must be {rule}. Got {got} instead.")
+
+
 def usual(name: str, task: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Settings for somebody who has said nothing, where they differ from those of the library.
 
-    On the sets of docs/cli.md, C = 0.5 is the best or near it where C = 1 suffers from noise and C = 0.2 is too slow.
     A stream has no end, so that every learner has a budget. Targets of a regression are as they come, often far from
     0: an offset follows them there.
     """
     given: dict[str, Any] = {}
-    if name == "silk" and task != "novelty":
-        given["C"] = 0.5
     if "budget" in defaults and defaults["budget"].default is None:
         given["budget"] = 100_000 if name == "additive" else 256  # trees are as fast with many
     if task == "regression" and "fit_intercept" in defaults:

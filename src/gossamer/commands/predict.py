@@ -7,19 +7,27 @@ import sys
 
 import numpy as np
 
+from gossamer import _checks
 from gossamer._faces import Face
 from gossamer.commands import saved
 from gossamer.commands.options import open_data
-from gossamer.commands.output import Output
+from gossamer.commands.output import FORMULAS, Output
+from gossamer.commands.run import left_out
 
 
 def work(options: argparse.Namespace) -> None:
     """Predict."""
-    model, task, schema = saved.read(options.model)
+    _checks.one_of("predict", "formulas", options.formulas, FORMULAS)
+    model, task, schema, means = saved.read(options.model)
+    if options.missing == "mean" and means is None:
+        raise _checks.wrong("predict", "missing", "'error' or 'skip' for a model that has learned no means", "mean")
     face = Face(model, task)
     wrong = rows = 0.0
-    with open_data(options, chunk_rows=8192, task=task, schema=schema) as stream:
-        out = Output(options.out, task, stream.target is not None, options.out_format, alarms=options.alarms)
+    with open_data(options, chunk_rows=8192, task=task, schema=schema, means=means, keep_means=True) as stream:
+        out = Output(
+            options.out, task, stream.target is not None, options.out_format, alarms=options.alarms,
+            probabilities=face.tells, formulas=options.formulas,
+        )  # fmt: skip
         try:
             for chunk in stream:
                 made = face.predict(chunk.X, chunk.y if task == "regression" else None)
@@ -30,6 +38,8 @@ def work(options: argparse.Namespace) -> None:
                     wrong += float(np.sum(off))
         finally:
             out.close()
+    for line in left_out(stream):
+        print(line, file=sys.stderr)
     if stream.target is not None and task != "novelty":
         name = "mean absolute error" if task == "regression" else "error"
         print(f"{stream.name}: {name} {wrong / rows:.4f} over {rows:,.0f} rows", file=sys.stderr)

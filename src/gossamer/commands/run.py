@@ -15,21 +15,24 @@ from typing import Any
 from gossamer import _checks, store
 from gossamer.commands import saved
 from gossamer.commands.ahead import ahead
-from gossamer.commands.checkpoint import Checkpoint
+from gossamer.commands.checkpoint import Checkpoint, remove_leftovers
 from gossamer.commands.evaluation import Evaluation
-from gossamer.commands.options import MODEL, anomaly, build, open_data
-from gossamer.commands.output import Output
-from gossamer.commands.parts import refused
+from gossamer.commands.options import MODEL, build, evaluation_options, open_data
+from gossamer.commands.output import FORMULAS, Output, named
+from gossamer.commands.parts import refused, unknown_label
 from gossamer.commands.progress import Bar, Table
 from gossamer.pipelines import pipeline
 from gossamer.scaling import OnlineScaler
 from gossamer.streams import Chunk, Stream
 
 CHUNK = 8192
+#: What may happen at a bad row.
+ON_ERROR = ("save", "stop", "skip")
 #: Options that a resumed run must have in common with the first part, as the output and the model depend on them.
 SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing", "delimiter", "header", "n_features",
         "decimal", "encoding", "na_values", "max_features", "task", "learner", "kernel", *MODEL, "scale", "forget",
-        "window", "delay", "anomaly", "out_format", "alarms", "model")  # fmt: skip
+        "window", "delay", "anomaly", "out_format", "alarms", "model", "metrics", "positive", "formulas", "on_error",
+        "new_classes")  # fmt: skip
 
 
 def work(options: argparse.Namespace) -> None:
@@ -45,6 +48,10 @@ def _check(options: argparse.Namespace) -> None:
         if getattr(options, name) is not None:
             _checks.whole("run", name, getattr(options, name), 1)
     _checks.whole("run", "delay", options.delay, 0)
+    _checks.one_of("run", "on_error", options.on_error, ON_ERROR)
+    _checks.one_of("run", "formulas", options.formulas, FORMULAS)
+    if options.new_classes and not options.model:
+        raise _checks.wrong("run", "new_classes", "together with --model", True)
     for name in ("every", "resume"):
         if getattr(options, name) and not options.checkpoint:
             raise _checks.wrong("run", name, "together with --checkpoint", getattr(options, name))
@@ -94,7 +101,11 @@ class Interrupts:
 class _Run:
     def __init__(self, options: argparse.Namespace, interrupts: Interrupts, opened: ExitStack) -> None:
         self.task: Any = None
+        #: The classes that may come; None for any.
+        self.classes: list[Any] | None = None
         self.options, self.interrupts, self.opened = options, interrupts, opened
+        for path in (options.checkpoint, options.save):
+            remove_leftovers(path)
         self.checkpoint = Checkpoint(options.checkpoint, options.every)
         before = self.checkpoint.read(options.resume)
         if options.resume and before is None and not options.quiet:
@@ -108,10 +119,12 @@ class _Run:
     def _begin(self) -> Stream:
         options, rows = self.options, min(CHUNK, self.options.every or CHUNK)
         if options.model:
-            self.model, self.task, schema = saved.read(options.model)
-            stream = self._opened(rows, schema=schema)
+            self.model, self.task, schema, means = saved.read(options.model)
+            stream = self._opened(rows, schema=schema, means=means)
             if schema.target is not None and stream.target is None:
                 raise ValueError(f"{stream.name} must have the target {schema.target.name!r}. Got other columns.")
+            if self.task == "classification" and not options.new_classes:
+                self.classes = self.model.classes_.tolist()
         else:
             self.task = options.task
             stream = self._opened(rows)
@@ -136,13 +149,14 @@ class _Run:
     def _resume(self, before: dict[str, Any]) -> Stream:
         options = self.options
         for name, value in _same(options).items():
-            if before["options"].get(name) != value:
+            if name in before["options"] and before["options"][name] != value:
                 rule = f"as in the checkpoint ({before['options'].get(name)})"
                 raise _checks.wrong("run", name, rule, value)
         if (before["out"] is None) != (options.out is None):
             rule = "left out, as in the checkpoint" if before["out"] is None else "given, as in the checkpoint"
             raise _checks.wrong("run", "out", rule, options.out)
         self.model, self.task, self.position = before["model"], before["task"], before["position"]
+        self.classes = before.get("classes")
         if options.data == "-":
             skipped = f"row {before['row']:,}: standard input is read again from its start, and skipped up to there"
             print(f"gossamer: going on after {skipped}", file=sys.stderr)
@@ -155,11 +169,8 @@ class _Run:
         return stream
 
     def _evaluate(self, stream: Stream) -> None:
-        kind = None if stream.schema.target is None else stream.schema.target.kind
-        label = anomaly(self.options.anomaly, kind) if self.task == "novelty" and kind else 1
-        self.evaluation = Evaluation(
-            self.model, every=self.options.window, delay=self.options.delay, anomaly=label, progress=self.table.add
-        )
+        measured = evaluation_options(self.options, stream, self.task)
+        self.evaluation = Evaluation(self.model, delay=self.options.delay, progress=self.table.add, **measured)
 
     def _output(self, stream: Stream, length: int | None) -> Any:
         options = self.options
@@ -167,7 +178,10 @@ class _Run:
             raise _checks.wrong("run", "alarms", "left out where the task is not novelty detection", self.task)
         if not options.out:
             return None
-        out = Output(options.out, self.task, stream.target is not None, options.out_format, length, options.alarms)
+        out = Output(
+            options.out, self.task, stream.target is not None, options.out_format, length, options.alarms,
+            self.evaluation.tells, options.formulas,
+        )  # fmt: skip
         self.opened.callback(out.close)
         return out
 
@@ -175,6 +189,9 @@ class _Run:
 
     def go(self) -> None:
         """Learn the stream to its end, or to a signal."""
+        if not self.options.quiet:
+            for line in self.stream.describe():
+                print(line, file=sys.stderr)
         self.bar.begin(self.evaluation.row)
         start, first = time.perf_counter(), self.evaluation.row
         try:
@@ -190,12 +207,14 @@ class _Run:
         except KeyboardInterrupt:
             self._stop()
         except ValueError as error:
-            raise self._stopped(error) from None
+            raise self._stop_at(error) from None
         finally:
             self.bar.clear()
         self._finish(time.perf_counter() - start, self.evaluation.row - first)
 
     def _learn(self, chunk: Chunk) -> None:
+        if self.classes is not None and (problem := unknown_label(self.classes, chunk, self.stream)) is not None:
+            raise problem
         try:
             made = self.evaluation.update(chunk.X, chunk.y)
         except ValueError as error:
@@ -211,13 +230,15 @@ class _Run:
         """Write the checkpoint, after the output that it counts."""
         length = None if self.out is None else self.out.sync()
         self.checkpoint.write(self.evaluation.row, {
-            "done": done, "task": self.task, "position": self.position, "out": length,
+            "done": done, "task": self.task, "position": self.position, "out": length, "classes": self.classes,
             "options": _same(self.options), "evaluation": self.evaluation.state(), "model": self.model,
         })  # fmt: skip
 
     def _save(self) -> None:
         if self.options.save:
-            store.save(saved.content(self.model, self.task, self.stream.schema), self.options.save)
+            kept = saved.content(self.model, self.task, self.stream.schema, self.position.get("means"))
+            with named(self.options.save):
+                store.save(kept, self.options.save)
 
     def _stop(self) -> None:
         """After Ctrl-C: keep what there is, say where, and leave."""
@@ -229,11 +250,17 @@ class _Run:
         self.bar.clear()
         raise KeyboardInterrupt(f"after row {self.evaluation.row:,}; {words}")
 
-    def _stopped(self, error: ValueError) -> ValueError:
-        """Bad data: the rows before were learned; the last checkpoint is where a run can go on."""
-        if self.checkpoint.path is None or not self.checkpoint.row:
-            return error
-        return ValueError(f"{error} ({self.checkpoint.path} is at row {self.checkpoint.row:,}; --resume goes on there)")
+    def _stop_at(self, error: ValueError) -> ValueError:
+        """Bad data: the rows before were learned, and are saved; the checkpoint is where a run can go on."""
+        notes = []
+        if self.options.on_error != "stop" and self.evaluation.row:
+            self._mark(done=False)
+            self._save()
+            if self.options.save:
+                notes.append(f"{self.options.save} has the model after {self.evaluation.row:,} rows")
+        if self.checkpoint.path is not None and self.checkpoint.row:
+            notes.append(f"{self.checkpoint.path} is at row {self.checkpoint.row:,}; --resume goes on there")
+        return ValueError(f"{error} ({'; '.join(notes)})" if notes else str(error))
 
     def _finish(self, seconds: float, rows: int) -> None:
         self._mark(done=True)
@@ -241,14 +268,27 @@ class _Run:
         trace = self.evaluation.finish()
         self.table.finish(trace)
         if self.options.trace:
-            trace.to_csv(self.options.trace)
+            with named(self.options.trace):
+                trace.to_csv(self.options.trace)
         if self.options.plot:
             from gossamer import plots
 
-            plots.trace(trace, self.options.plot, title=f"{self.stream.name}: {self.options.learner}")
+            with named(self.options.plot):
+                plots.trace(trace, self.options.plot, title=f"{self.stream.name}: {self.options.learner}")
         if not self.options.quiet:
+            for line in left_out(self.stream):
+                print(line, file=sys.stderr)
             words = f"{rows:,} rows in {seconds:.1f} s ({rows / max(seconds, 1e-9):,.0f} rows/s)"
             print(f"{self.stream.name}: {self.task}, {words}", file=sys.stderr)
+
+
+def left_out(stream: Stream) -> list[str]:
+    """How many rows were passed over, and why."""
+    missing, bad = stream.left_out
+    lines = [f"{stream.name}: {missing:,} rows with missing values were left out"] if missing else []
+    if bad:
+        lines.append(f"{stream.name}: {bad:,} bad rows were left out; the first: {stream.first_bad}")
+    return lines
 
 
 def _same(options: argparse.Namespace) -> dict[str, Any]:

@@ -38,11 +38,18 @@ exit codes: 0 done, 1 bad data or file, 2 bad usage, 130 after Ctrl-C
 
 #: The sentence of the library about a parameter, which is an option here, or what the shell calls it.
 PARAMETER = re.compile(r"[Tt]he '(\w+)' parameter of \w+ must be")
-WORDS = {"X": "the features must be", "y": "the target must be", "position": "--resume must be", "state": "--resume must be",
-         "path": "the file must be"}  # fmt: skip
+WORDS = {
+    "X": "the features must be", "y": "the target must be", "position": "--resume must be",
+    "state": "--resume must be", "path": "the file must be",
+}  # fmt: skip
 #: How the library names a remedy, and how the shell does.
-REMEDIES = ((r"missing='(\w+)'", r"--missing \1"), (r"kinds=\{\.\.\.: '(\w+)'\}", r"--kinds COLUMN=\1"),
-            (r"n_features= allows", "--n-features allows"), (r" 'mean' takes", " --missing mean takes"))  # fmt: skip
+REMEDIES = (
+    (r"missing='(\w+)'", r"--missing \1"), (r"kinds=\{\.\.\.: '(\w+)'\}", r"--kinds COLUMN=\1"),
+    (r"(n_features|max_features|ignore)= ", lambda found: f"--{found[1].replace('_', '-')} "),
+    (r" 'mean' takes", " --missing mean takes"),
+    (r"--resume must be one in the same data; (.+?)\. Got .*",
+     r"--resume needs the data that the checkpoint was made of: \1. Remove the checkpoint to begin anew."),
+)  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):
@@ -81,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """A warning of the library in one line."""
     print("gossamer: warning:", " ".join(str(message).split()), file=sys.stderr)
 
@@ -99,8 +106,8 @@ def told(error: Exception, options: set[str]) -> tuple[str, bool]:
         words = WORDS.get(found[1], f"the setting '{found[1]}' must be")
         words = f"--{named[0].replace('_', '-')} must be" if named else words
         message = f"{message[: found.start()]}{words}{message[found.end() :]}"
-    for pattern, words in REMEDIES:
-        message = re.sub(pattern, words, message)
+    for pattern, remedy in REMEDIES:
+        message = re.sub(pattern, remedy, message)
     return message, bool(named) or isinstance(error, UsageError)
 
 

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from gossamer import _checks
+from gossamer.cli import told
 from gossamer.commands.evaluation import Evaluation
 from gossamer.commands.options import build, evaluation_options, open_data
 from gossamer.commands.parts import learners, refused
@@ -49,7 +50,8 @@ def work(options: argparse.Namespace) -> None:
                             raise problem from None
                         del runs[name]  # the others go on
                         bar.clear()
-                        print(f"gossamer: without {name}: {problem}", file=sys.stderr)
+                        words, _ = told(problem, set(vars(options)))
+                        print(f"gossamer: without {name}: {words}", file=sys.stderr)
                     seconds[name] += time.perf_counter() - start
                 bar.update(int(chunk.rows[-1]), chunk.position)
         finally:

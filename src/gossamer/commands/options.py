@@ -98,7 +98,7 @@ def given(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None, schema: Schema | None = None,
-              position: Any = None) -> Stream:  # fmt: skip
+              position: Any = None, means: Any = None, keep_means: bool = False) -> Stream:  # fmt: skip
     """The stream of the options."""
     from gossamer.streams import open_stream
 
@@ -114,6 +114,7 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
     return open_stream(
         options.data, format=options.format, missing=options.missing, delimiter=options.delimiter,
         header=options.header, chunk_rows=chunk_rows, task=task, schema=schema, position=position,
+        means=means, keep_means=keep_means, bad_rows="skip" if getattr(options, "on_error", "") == "skip" else "error",
         **reading, **own,
     )  # fmt: skip
 

@@ -140,7 +140,7 @@ class Output:
         if kinds <= {float}:
             return [f"{value:.9g}" for value in column]
         if str in kinds:  # few texts, many rows
-            known = {value: self._field(value) for value in set(column)}
+            known = {value: self._field(value) for value in dict.fromkeys(column)}
             return [known[value] for value in column]
         return list(map(self._field, column))
 

@@ -64,8 +64,8 @@ def add_run(commands: Any) -> None:
 
 
 def _add_formulas(parser: Any) -> None:
-    parser.add_argument("--formulas", default="quote", help="texts in CSV that a spreadsheet would run (=, +, -, @, tab "
-                        "or carriage return first): quote them with ' (the default), error, or keep")  # fmt: skip
+    parser.add_argument("--formulas", default="quote", help="texts in CSV that a spreadsheet would run (=, +, -, @, "
+                        "tab or carriage return first): quote them with ' (the default), error, or keep")  # fmt: skip
 
 
 def add_predict(commands: Any) -> None:

@@ -42,7 +42,8 @@ def open_stream(
     task: str | None = None, missing: str = "error", chunk_rows: int = 8192, categories: int = CATEGORIES,
     delimiter: str | None = None, header: bool | None = None, decimal: str = ".", encoding: str | None = None,
     na_values: Sequence[str | float] = (), n_features: int | None = None, max_features: int = FEATURES,
-    position: Mapping[str, Any] | None = None, schema: Schema | None = None,
+    position: Mapping[str, Any] | None = None, schema: Schema | None = None, means: Mapping[str, Any] | None = None,
+    keep_means: bool = False, bad_rows: str = "error",
 ) -> Stream:  # fmt: skip
     """Open rows of any kind: an iterator of `Chunk`, in constant memory.
 
@@ -58,7 +59,8 @@ def open_stream(
         target also "integer".
     task : "classification", "regression" or "novelty" in place of what the target looks like (`infer_task`).
     missing : "error"; "skip" leaves out rows where something is missing; "mean" takes the mean of the feature in the
-        rows before (0 if there is none). In CSV an empty field and NA, N/A, NaN, NULL, null, None and ? are missing.
+        rows before; before its first value, the mean in the first rows (those that are looked at to find what the
+        columns are; 0 if there is none). In CSV an empty field and NA, N/A, NaN, NULL, null, None and ? are missing.
     na_values : what else stands for a missing value: texts, and numbers, which also a number column may have (-999).
     chunk_rows : the most rows of a chunk. Wide rows of a file come in chunks of at most 2^19 numbers.
     categories : the most categories of a text column that have a feature of their own: the most frequent of the first
@@ -73,6 +75,10 @@ def open_stream(
         comes from there; the parameters on how to read (``missing``, ``chunk_rows``) are given again.
     schema : what the columns are, instead of finding out: the ``schema`` of another stream. Its features must be there;
         its target may be. ``target``, ``columns``, ``ignore``, ``kinds`` and ``categories`` are then of no use.
+    means : for ``missing="mean"``, the means to go on with: ``position["means"]`` of another stream.
+    keep_means : fill gaps with these as they are: what predictions of a learned model want.
+    bad_rows : "error", or "skip" to leave out rows that do not fit, count them (``stream.left_out``) and go on. The
+        first row must be good.
 
     Examples
     --------
@@ -91,7 +97,7 @@ def open_stream(
 
     def options(goal: str | int | None) -> Options:
         return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position, schema,
-                       na_values, max_features)  # fmt: skip
+                       na_values, max_features, means, keep_means, bad_rows)  # fmt: skip
 
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source

@@ -149,7 +149,9 @@ class CSVStream(Stream):
             if block.rows or block.error:
                 blocks.append(block)
             count, size = count + block.rows, size + taken
-            if count == rows or size >= LONGEST or block.error or (count and self._source.live):
+            # a bad row is passed over in the buffer: then one piece at a time
+            alone = self._source.live or self._options.bad_rows == "skip"
+            if count == rows or size >= LONGEST or block.error or (count and alone):
                 break
             try:
                 if not self._more():
@@ -162,6 +164,28 @@ class CSVStream(Stream):
         if count:  # the next time, read as much at once as this chunk took
             self._need = min(max(size + size // 8, 1 << 16), LONGEST)
         return _joined(blocks) if blocks else None
+
+    def _pass_over(self, start: int, line: int) -> bool:
+        self._used, self._line = start - (self._source.offset - len(self._buffer)), line
+        fields = len(self._columns)
+        while True:
+            parsed = self._parse([_core.CSV_TEXT - i for i in range(fields)], 0, fields, 1, missing=[])
+            if len(parsed["y"]):
+                self._used += int(parsed["starts"][1])
+                self._line += int(parsed["lines"][1])
+                return True
+            if parsed["error"] in ("too_few", "too_many") and parsed["fields"] != fields:
+                fields = parsed["fields"]
+                continue
+            end = self._buffer.find(b"\n", self._used) if parsed["error"] == "after_quote" else -1
+            if end >= 0:
+                self._used, self._line = end + 1, self._line + 1
+                return True
+            try:
+                if parsed["error"] == "open_quote" or not self._more():
+                    return False
+            except ValueError:
+                return False
 
     def _piece(self, rows: int, before: int) -> tuple[Block, int]:
         """What the buffer holds after the row number ``before``, and how many bytes of it that took."""

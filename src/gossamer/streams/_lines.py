@@ -15,7 +15,7 @@ from gossamer.streams._find import check_width, repeated
 from gossamer.streams._memory import sampled, typed_block, without
 from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled, Values
 from gossamer.streams._source import PIECE, Source
-from gossamer.streams._stream import Block, Options, Stream
+from gossamer.streams._stream import BadRowError, Block, Options, Stream
 
 #: The most bytes of a chunk of lines: as Python objects they take many times as much.
 TEXT = 1 << 21
@@ -29,6 +29,7 @@ class LineStream(Stream):
         self._source, self.name = source, source.name
         self._buffer, self._used, self._final, self._line = b"", 0, False, 1
         self._held: list[tuple[int, int, bytes]] = []
+        self._given: list[tuple[int, int, bytes]] = []
         self._failed: ValueError | None = None
         super().__init__(options)
 
@@ -79,13 +80,18 @@ class LineStream(Stream):
 
     def _lines(self, rows: int) -> tuple[list[bytes], Any, Any]:
         """Texts, and their starts and line numbers with those of what follows."""
-        taken = self._take(rows)
+        taken = self._given = self._take(rows)
         if not taken and self._failed is not None:
             raise self._failed
         after = self._held[0][:2] if self._held else (self._offset(), self._line)
         starts = np.array([start for start, _, _ in taken] + [after[0]], dtype=np.int64)
         lines = np.array([line for _, line, _ in taken] + [after[1]], dtype=np.int64)
         return [text for _, _, text in taken], starts, lines
+
+    def _pass_over(self, start: int, line: int) -> bool:
+        later = [place for place, _, _ in self._given].index(start) + 1
+        self._held = self._given[later:] + self._held
+        return True
 
     def _first_lines(self) -> list[bytes]:
         self._held = self._take(SAMPLE, wait=True)
@@ -144,7 +150,7 @@ class JSONStream(LineStream):
 
     def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
         rule = "must be a JSON object"
-        return ValueError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {str(error)[:200]}")
+        return BadRowError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {str(error)[:200]}")
 
     def _read(self, rows: int) -> Block | None:
         texts, starts, lines = self._lines(rows)
@@ -251,7 +257,7 @@ class LIBSVMStream(LineStream):
 
     def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
         rule = "must be 'label index:value ...'"
-        return ValueError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {str(error)[:200]}")
+        return BadRowError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {str(error)[:200]}")
 
     def _settle(self) -> None:
         # where each index goes; -1 for those that are not used

@@ -45,6 +45,10 @@ class MemoryStream(Stream):
                 rule = f"one in data with a column {name!r}"
                 raise _checks.wrong("open_stream", "position", rule, list(self._columns))
 
+    def _pass_over(self, start: int, line: int) -> bool:
+        self._next = start + 1
+        return True
+
     def _read(self, rows: int) -> Block | None:
         if self._next >= self._rows:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -49,6 +50,12 @@ class ParquetStream(Stream):
         check_width(len(names) - 1, self._options.max_features)
         if (again := repeated(names)) is not None:
             raise ValueError(f"{self.name} must have columns of different names. Got {again!r} more than once instead.")
+        self._check = self._checksum()
+        if isinstance(at, dict):
+            if at.get("check") != self._check:
+                rule = f"one in the same data; {self.name} has changed"
+                raise _checks.wrong("open_stream", "position", rule, at)
+            at = at.get("row")
         self._next = 0 if at is None else _checks.whole("position", "at", at, 0)
         if self._next > self._file.metadata.num_rows:
             rule = f"inside the data ({self._file.metadata.num_rows} rows)"
@@ -100,6 +107,19 @@ class ParquetStream(Stream):
             start -= skipped
             if skipped < batch.num_rows:
                 yield batch.slice(skipped)
+
+    def _pass_over(self, start: int, line: int) -> bool:
+        self._next = start + 1
+        self._iterator = self._batches(self._next, self._chunk_rows(), list(self.kinds))
+        return True
+
+    def _mark(self, start: int, line: int) -> Any:
+        return {"row": start, "check": self._check}
+
+    def _checksum(self) -> int:
+        """Of what the footer says about the data: sizes, places, the smallest and largest values."""
+        with self._readable():
+            return zlib.crc32(repr(self._file.metadata.to_dict()).encode())
 
     def _read(self, rows: int) -> Block | None:
         batch = next(self._iterator, None)

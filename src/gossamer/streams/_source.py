@@ -51,6 +51,8 @@ class Source:
         self._failed: str | None = None
         self._ended = False
         self._ready, self._head, self.offset = b"", b"", 0
+        # the checksum of the bytes up to `_summed`, and those after them that were read
+        self._sum, self._summed, self._unsummed = 0, 0, list[bytes]()
 
     def peek(self, count: int = HEAD) -> bytes:
         """The next bytes, which stay where they are."""
@@ -79,6 +81,7 @@ class Source:
         data, self._ready = self._ready[:count], self._ready[count:]
         if self.offset < HEAD:
             self._head += data[: HEAD - self.offset]
+        self._unsummed.append(data)
         self.offset += len(data)
         return data
 
@@ -109,7 +112,19 @@ class Source:
 
     def mark(self, offset: int) -> dict[str, int]:
         """What `skip` needs to go on at an offset that has been read."""
-        return {"offset": offset, "check": zlib.crc32(self._head[: min(offset, HEAD)])}
+        check = zlib.crc32(self._head[: min(offset, HEAD)])
+        return {"offset": offset, "check": check, "sum": self._sum_to(offset)}
+
+    def _sum_to(self, offset: int) -> int:
+        """The checksum of all bytes up to an offset; offsets only grow."""
+        while self._unsummed and self._summed < offset:
+            data = self._unsummed.pop(0)
+            part = data[: offset - self._summed] if self._summed + len(data) > offset else data
+            self._sum = zlib.crc32(part, self._sum)
+            self._summed += len(part)
+            if len(part) < len(data):
+                self._unsummed.insert(0, data[len(part) :])
+        return self._sum
 
     def skip(self, mark: dict[str, int]) -> None:
         """Go to a `mark`, from the beginning."""
@@ -118,15 +133,26 @@ class Source:
         if len(head) < min(offset, HEAD) or zlib.crc32(head) != mark.get("check"):
             rule = f"one in the same data; {self.name} begins differently"
             raise _checks.wrong("open_stream", "position", rule, mark)
-        if self._origin is not None:
-            if self._raw.seek(0, os.SEEK_END) < self._origin + offset:
-                size = self._raw.tell() - self._origin
-                raise _checks.wrong("open_stream", "position", f"inside the data ({size} bytes)", offset)
-            self._raw.seek(self._origin + offset)
-            self._file, self._ready, self.offset, self._ended = self._raw, b"", offset, False
+        known = mark.get("sum")
+        if self._origin is not None and known is None:  # a mark of an earlier version: its beginning must do
+            self._jump(offset)
         while self.offset < offset:
             if not self.read(min(PIECE, offset - self.offset)):
-                raise _checks.wrong("open_stream", "position", f"inside the data ({self.offset} bytes)", offset)
+                rule = f"one in the same data; {self.name} has become shorter"
+                raise _checks.wrong("open_stream", "position", rule, f"{self.offset} of {offset} bytes")
+            self._sum_to(self.offset)
+        if known is not None and self._sum_to(offset) != known:
+            rule = f"one in the same data; {self.name} has changed in its first {offset} bytes"
+            raise _checks.wrong("open_stream", "position", rule, mark)
+
+    def _jump(self, offset: int) -> None:
+        assert self._origin is not None
+        if self._raw.seek(0, os.SEEK_END) < self._origin + offset:
+            size = self._raw.tell() - self._origin
+            raise _checks.wrong("open_stream", "position", f"inside the data ({size} bytes)", offset)
+        self._raw.seek(self._origin + offset)
+        self._file, self._ready, self.offset, self._ended = self._raw, b"", offset, False
+        self._unsummed, self._summed = [], offset
 
     def rewound(self) -> Any:
         """The file itself, at its beginning, for a format that jumps."""

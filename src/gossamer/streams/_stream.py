@@ -14,6 +14,7 @@ from gossamer._checks import Array
 from gossamer.expansion import Floats
 from gossamer.streams._describe import Seen, describe, look
 from gossamer.streams._find import NUMBER, find_schema
+from gossamer.streams._means import Means, sample_means
 from gossamer.streams._schema import CATEGORIES, FEATURES, TASKS, Coded, Misfit, Sampled, Schema, Values
 
 #: A position as its file holds it; a stream of another version does not take it up.
@@ -38,9 +39,14 @@ class Options:
     schema: Schema | None = None
     na_values: Any = ()
     max_features: int = FEATURES
+    means: Any = None
+    keep_means: bool = False
+    bad_rows: str = "error"
 
     def __post_init__(self) -> None:
         _checks.one_of("open_stream", "missing", self.missing, ["error", "skip", "mean"])
+        _checks.one_of("open_stream", "bad_rows", self.bad_rows, ["error", "skip"])
+        _checks.one_of("open_stream", "keep_means", self.keep_means, [False, True])
         if self.task is not None:
             _checks.one_of("open_stream", "task", self.task, TASKS)
         _checks.whole("open_stream", "chunk_rows", self.chunk_rows, 1)
@@ -68,6 +74,10 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (str, int, float)):
         return False
     return isinstance(value, str) or bool(np.isfinite(value))
+
+
+class BadRowError(ValueError):
+    """A row that cannot be read; what follows it can."""
 
 
 @dataclass(frozen=True)
@@ -141,13 +151,14 @@ class Stream:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._seen: dict[str, Seen] = {}
+        #: How many rows were left out so far, for missing values and as bad ones; and what was wrong with the first.
+        self.left_out, self.first_bad = (0, 0), ""
         self._error: Exception | None = None
         self._row = 0
         position = options.position
         if position is None:
             self._begin(None)
             self.schema = self._found()
-            self._sums = np.zeros((2, len(self.schema.names)))
         else:
             if position.get("format") != self.format or position.get("version") != VERSION:
                 rule = f"one that a stream of format {self.format!r} gave"
@@ -155,9 +166,13 @@ class Stream:
             self.schema = Schema.from_dict(position.get("schema"))
             self._row = _checks.whole("position", "row", position.get("row"), 0)
             try:
-                # sum and count of what each feature was so far, for missing="mean"
-                width = len(self.schema.names)
-                self._sums = np.array(position.get("sums", [[0.0] * width] * 2), dtype=np.float64).reshape(2, width)
+                means = position.get("means")
+                if means is None and "sums" in position:  # of an earlier version
+                    means = {"sums": position["sums"]}
+                self._means = Means(len(self.schema.names), means, options.keep_means)
+                if "left_out" in position:
+                    missing, bad, self.first_bad = position["left_out"]
+                    self.left_out = int(missing), int(bad)
                 self._begin(position["at"])
             except (KeyError, TypeError, AttributeError):
                 rule = f"one that a stream of format {self.format!r} gave"
@@ -237,7 +252,9 @@ class Stream:
         at = self._mark(self._at, self._at_line)
         position = {"format": self.format, "version": VERSION, "row": self._row, "at": at}
         if self._options.missing == "mean":
-            position["sums"] = self._sums.tolist()
+            position["means"] = self._means.state()
+        if any(self.left_out):
+            position["left_out"] = [*self.left_out, self.first_bad]
         return {**position, "schema": self.schema.to_dict()}
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -250,6 +267,8 @@ class Stream:
                 if block is None:
                     raise self._empty() if self._row == 0 else StopIteration
                 chunk = self._chunk(block)
+                if isinstance(self._error, BadRowError) and self._options.bad_rows == "skip":
+                    self._leave_out(self._error)
             except (ValueError, StopIteration) as error:
                 self._error = error
                 break
@@ -271,9 +290,30 @@ class Stream:
         sample = self._sample()
         self._seen = look(sample)
         if o.schema is not None:
-            return self._fitting(o.schema, list(sample))
-        most = o.max_features if self.bounded else None
-        return find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories, most)
+            schema = self._fitting(o.schema, list(sample))
+        else:
+            most = o.max_features if self.bounded else None
+            schema = find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories, most)
+        means = o.means
+        if o.missing == "mean" and means is None:
+            means = {"start": sample_means(schema, sample)}
+        self._means = Means(len(schema.names), means, o.keep_means)
+        return schema
+
+    def _leave_out(self, error: BadRowError) -> None:
+        """Go on after the row that the stream has stopped at, if the format can; count it."""
+        if not self._pass_over(self._at, self._at_line):
+            return
+        self._error = None
+        self._row += 1
+        self._at, self._at_line = self._now()
+        missing, bad = self.left_out
+        self.left_out = missing, bad + 1
+        self.first_bad = self.first_bad or str(error)
+
+    def _pass_over(self, start: int, line: int) -> bool:
+        """Go to the row that begins at ``start``, in the last block read, and pass it over; False if that cannot be."""
+        return False
 
     def _chunk_rows(self) -> int:
         """The most rows of the next chunk: as asked for, and not too many numbers."""
@@ -298,7 +338,7 @@ class Stream:
         text = repr(got[:80] if isinstance(got, (str, bytes)) else got)
         text = text if len(text) <= 80 else text[:77] + "..."
         where = f"row {row}" + ("" if line is None else f" (line {line})") + (f", column {column!r}" if column else "")
-        return ValueError(f"{self.name}, {where}: must be {rule}. Got {text} instead.")
+        return BadRowError(f"{self.name}, {where}: must be {rule}. Got {text} instead.")
 
     def _chunk(self, block: Block) -> Chunk | None:
         """The rows of a block up to the first bad one; None if none remains, after a skip."""
@@ -326,8 +366,9 @@ class Stream:
         keep = np.ones(rows, dtype=np.bool_)
         if missing == "skip":
             keep = ~(absent | lost)[:rows]
+            self.left_out = self.left_out[0] + rows - int(keep.sum()), self.left_out[1]
         elif missing == "mean" and rows:
-            X = self._filled(X[:rows], gone[:rows])
+            X = self._means.fill(X[:rows])
         numbers = np.arange(self._row + 1, self._row + rows + 1)
         self._row += rows
         self._at = int(block.starts[rows])
@@ -342,12 +383,3 @@ class Stream:
 
     def _present(self) -> str:
         return "there (missing='skip' leaves such rows out, 'mean' takes the mean of the rows before)"
-
-    def _filled(self, X: Floats, gone: NDArray[np.bool_]) -> Floats:
-        """X with the mean of the earlier rows (0 before there is any) for what is missing; one row after the other."""
-        known = np.where(gone, 0.0, X)
-        # accumulate adds in order, so that the sums do not depend on the chunks
-        sums = np.add.accumulate(np.vstack([self._sums[:1], known]), axis=0)
-        counts = np.add.accumulate(np.vstack([self._sums[1:], ~gone]), axis=0)
-        self._sums = np.stack([sums[-1], counts[-1]])
-        return np.where(gone, sums[:-1] / np.maximum(counts[:-1], 1.0), X)

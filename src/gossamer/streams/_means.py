@@ -1,0 +1,88 @@
+"""What stands in for a missing number: the mean of the feature in the rows before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gossamer import _checks
+from gossamer.expansion import Floats
+from gossamer.streams._schema import Coded, Sampled, Schema, Values
+
+
+class Means:
+    """The sums and counts of each feature so far, and what stands in before there is any.
+
+    Parameters
+    ----------
+    width : the number of features.
+    given : the `state` of another.
+    keep : fill gaps with the means as they are, and learn nothing.
+
+    >>> means = Means(1, {"sums": [[0.0], [0.0]], "start": [5.0]})
+    >>> nan = np.nan
+    >>> means.fill(np.array([[nan], [1.0], [nan], [3.0], [nan]])).ravel().tolist()
+    [5.0, 1.0, 1.0, 3.0, 2.0]
+    """
+
+    def __init__(self, width: int, given: Any = None, keep: bool = False) -> None:
+        self.keep = keep
+        given = {} if given is None else given
+        try:
+            zeros = [0.0] * width
+            self.sums = np.array(given.get("sums", [zeros, zeros]), dtype=np.float64).reshape(2, width)
+            self.start = np.array(given.get("start", zeros), dtype=np.float64).reshape(width)
+        except (AttributeError, TypeError, ValueError):
+            raise _checks.wrong("open_stream", "means", f"of {width} features", given) from None
+
+    def state(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {"sums": self.sums.tolist(), "start": self.start.tolist()}
+
+    def fill(self, X: Floats) -> Floats:
+        """X without gaps, one row after the other."""
+        gone = np.isnan(X)
+        if self.keep:
+            means = np.where(self.sums[1] > 0, self.sums[0] / np.maximum(self.sums[1], 1.0), self.start)
+            return np.where(gone, means, X)
+        known = np.where(gone, 0.0, X)
+        # accumulate adds in order, so that the sums do not depend on the chunks
+        sums = np.add.accumulate(np.vstack([self.sums[:1], known]), axis=0)
+        counts = np.add.accumulate(np.vstack([self.sums[1:], ~gone]), axis=0)
+        self.sums = np.stack([sums[-1], counts[-1]])
+        means = np.where(counts[:-1] > 0, sums[:-1] / np.maximum(counts[:-1], 1.0), self.start)
+        return np.where(gone, means, X)
+
+
+def sample_means(schema: Schema, sample: Mapping[str, Sampled]) -> list[float]:
+    """The mean of each feature in the first rows, 0 where they have none: it fills the gaps before a first value."""
+    means: list[float] = []
+    for column in schema.features:
+        found = sample[column.name]
+        rows = len(found.values.codes) if isinstance(found.values, Coded) else len(found.values)
+        X, _ = Schema([column], None).encode(rows, {column.name: _encodable(found, column.kind)}, None)
+        X = np.where(np.isfinite(X), X, np.nan)
+        counts: NDArray[np.int64] = (~np.isnan(X)).sum(axis=0)
+        means += (np.nansum(X, axis=0) / np.maximum(counts, 1)).tolist()
+    return means
+
+
+def _encodable(found: Sampled, kind: str) -> Values:
+    values = found.values
+    if kind != "number" or not isinstance(values, Coded):
+        if kind == "text" and not isinstance(values, Coded):
+            from gossamer.streams._schema import coded_numbers
+
+            return coded_numbers(values)
+        return values
+    return values.map([_number(text, found.decimal) for text in values.values])
+
+
+def _number(text: str, decimal: str) -> float:
+    try:
+        return float(text.replace(decimal, ".") if decimal != "." else text)
+    except ValueError:  # kinds= says number where the first rows have something else
+        return float("nan")

@@ -53,6 +53,7 @@ bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the fac
 	@$(BIN)/python benchmarks/rules.py $(ARGS)
 	@$(BIN)/python benchmarks/additive.py $(ARGS)
 	@$(BIN)/python benchmarks/shell.py $(ARGS)
+	@$(BIN)/python benchmarks/cli_page.py $(ARGS)
 	@$(BIN)/python benchmarks/faces.py $(ARGS)
 	@$(BIN)/python benchmarks/river_face.py $(ARGS)
 	@$(BIN)/python benchmarks/contest.py $(ARGS)

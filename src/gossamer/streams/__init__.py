@@ -22,9 +22,9 @@ from gossamer.streams._memory import TARGET, MemoryStream, array_columns, frame_
 from gossamer.streams._parquet import ParquetStream
 from gossamer.streams._schema import CATEGORIES, FEATURES, Schema
 from gossamer.streams._source import Source
-from gossamer.streams._stream import Chunk, Options, Stream
+from gossamer.streams._stream import BadRowError, Chunk, Options, Stream
 
-__all__ = ["FORMATS", "Chunk", "Schema", "Stream", "infer_task", "open_stream"]
+__all__ = ["FORMATS", "BadRowError", "Chunk", "Schema", "Stream", "infer_task", "open_stream"]
 
 FORMATS = ("csv", "jsonl", "libsvm", "parquet")
 WORDS = {"csv": "CSV", "jsonl": "JSON lines", "libsvm": "LIBSVM", "parquet": "Parquet"}
@@ -88,9 +88,9 @@ def open_stream(
     (['size', 'shop=Rome', 'shop=Oslo', 'shop=(other)'], 'regression')
     >>> [chunk.y.tolist() for chunk in stream]
     [[10.5, 20.1], [29.8]]
-    >>> list(open_stream(b"size,price\\n1,10\\n2,cheap\\n", kinds={"price": "number"}))
+    >>> list(open_stream(b"size,price\\n1,10\\n2,20,2\\n"))
     Traceback (most recent call last):
-    ValueError: the data, row 2 (line 3), column 'price': must be a number, as in the rows before. Got 'cheap' instead.
+    gossamer.streams.BadRowError: the data, row 2 (line 3): must be of 2 fields, as the columns. Got '3 fields' instead.
     """
     if task == "novelty" and format is None and target is None and isinstance(source, tuple):
         source = (source[0], None)

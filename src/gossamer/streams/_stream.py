@@ -79,6 +79,8 @@ def _is_plain(value: object) -> bool:
 class BadRowError(ValueError):
     """A row that cannot be read; what follows it can."""
 
+    __module__ = "gossamer.streams"
+
 
 @dataclass(frozen=True)
 class Chunk:

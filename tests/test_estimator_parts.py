@@ -144,7 +144,8 @@ def test_equals_its_parts_with_three_classes(part):
     """Costs are in the order of the sorted classes, or in that of the taxonomy's labels."""
     X, y = data(part, 3)
     for parameters, *parts in THREE[part.__name__]:
-        model, learner = part(Gaussian(0.5), **parameters).fit(X, y), Learner(kernel_of(part, Gaussian(0.5)), *parts)
+        model = part(Gaussian(0.5), shuffle=False, average=False, **parameters).fit(X, y)
+        learner = Learner(kernel_of(part, Gaussian(0.5)), *parts)
         learner.learn(X, np.searchsorted(["aa", "b", "c"], y))
         assert np.array_equal(model.decision_function(X), learner.score(X))
 
@@ -207,7 +208,8 @@ def test_nu_needs_a_level(part, loss):
 VALUES = {
     "kernel": (Gaussian(0.5), Polynomial(2, 0.3)), "rate": (0.3, 0.1), "reg": (0.1, 0.01), "margin": (1.0, 0.4),
     "nu": (0.1, 0.4), "schedule": ("constant", FALLING), "fit_intercept": (False, True), "budget": (4, 2),
-    "average": (False, True, "sparse"), "n_passes": (1, 2), "cost": (None, COST), "multiclass": ("exact", "runner_up"),
+    "average": ("fit", False, True, "sparse"), "n_passes": (1, 2), "shuffle": (True, False), "random_state": (0, 1),
+    "cost": (None, COST), "multiclass": ("exact", "runner_up"),
     "C": (1.0, 0.2), "epsilon": (0.1, 0.4), "delta": (1.0, 0.1), "quantile": (0.5, 0.9), "meta": (0.01, 0.5),
     "memory": (0.95, 0.2), "radius": (None, 0.5), "variant": ("PA-I", "PA", "PA-II"), "alpha": (0.9, 0.4),
     "B": (None, 0.1), "aggressive": (False, True), "method": ("silk", "projection"), "rescale": (False, True),

@@ -225,15 +225,17 @@ def test_fit_starts_anew(part):
     np.testing.assert_equal(snapshot(model.fit(X, y), X), snapshot(made(part).fit(X, y), X))
     assert model.n_seen_ == len(X)
     assert model.n_features_in_ == 2
-    twice = made(part, n_passes=2).fit(X, y)
+    plain = {"shuffle": False, "average": False}
+    model = made(part, **plain).fit(X, y)
+    twice = made(part, n_passes=2, **plain).fit(X, y)
     assert twice.n_seen_ == 2 * len(X)
     if part is not gossamer.AdatronClassifier:  # whose rows come back under their ids
         np.testing.assert_equal(snapshot(model.partial_fit(X, y), X), snapshot(twice, X))
     if part in DETECTORS + REGRESSORS:
-        np.testing.assert_equal(snapshot(made(part).partial_fit(X, y), X), snapshot(made(part).fit(X, y), X))
+        np.testing.assert_equal(snapshot(made(part).partial_fit(X, y), X), snapshot(made(part, **plain).fit(X, y), X))
     elif part is not gossamer.AdatronClassifier:
         given = made(part).partial_fit(X, y, classes=np.unique(y))
-        np.testing.assert_equal(snapshot(given, X), snapshot(made(part).fit(X, y), X))
+        np.testing.assert_equal(snapshot(given, X), snapshot(made(part, **plain).fit(X, y), X))
 
 
 def test_adatron_passes_converge():
@@ -326,7 +328,8 @@ def test_unknown_label(part):
 
 
 BAD = {
-    "budget": [0, -1, 2.5, True, "all"], "n_passes": [0, 1.5], "average": ["all", 1, None], "loss": ["what", None],
+    "budget": [0, -1, 2.5, True, "all"], "n_passes": [0, 1.5],
+    "shuffle": [1, "yes", None], "random_state": [-1, "x", 0.5], "average": ["all", 1, None], "loss": ["what", None],
     "rate": [0.0, -1.0, math.nan, "fast"], "reg": [-0.1, math.inf], "margin": [-1.0], "nu": [0.0, 1.5],
     "C": [0.0, -1.0], "schedule": ["falling"], "fit_intercept": [1, "yes"],
     "cost": [np.ones((2, 3)), [[0, -1], [1, 0]], [[1, 0], [0, 1]]],

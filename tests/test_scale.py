@@ -56,6 +56,7 @@ def made(part, kernel):
 
 def fitted(model, X, y):
     """One pass over the rows as they come, and the last hypothesis."""
+    last_of(model).set_params(shuffle=False, average=False)
     return model.fit(X, y)
 
 

@@ -41,7 +41,7 @@ TRACED = ("trace_scale", "mix", "inner", "rate")
 def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, threads: int) -> Compact | None:
     """The compiled engine for a model and its rows; None if a part of it has no place there."""
     scaler, last = _parts(model)
-    if last is None or getattr(last, "average", True):
+    if last is None or last._average():
         return None
     learner = last._start()
     kernel = learner.kernel

@@ -55,7 +55,7 @@ class Face:
     def __init__(self, model: Any, task: str, classes: Any = None) -> None:
         self.model, self.task, self.classes = model, task, classes
         # predict_learn tells what the last hypothesis said, predict what their mean says: then row by row
-        averaged = bool(getattr(last_step(model), "average", False)) and not isinstance(model, Learner)
+        averaged = getattr(last_step(model), "average", False) in (True, "sparse") and not isinstance(model, Learner)
         self.blocks = isinstance(model, Learner) or (hasattr(model, "predict_learn") and not averaged)
         #: Whether the scores tell probabilities.
         self.tells = task == "classification" and (

@@ -141,7 +141,7 @@ class Learned:
     def __init__(self, estimator: Any, columns: Columns, labels: list[Label]) -> None:
         self.estimator, self.columns, self.labels = estimator, columns, labels
         self.given = bool(labels)
-        self.averaged = bool(estimator.average)
+        self.averaged = bool(estimator._average())
         self.targets: dict[Label, float] = {}  # what the learner calls the labels
         self.name: Any = None  # of the targets in the last frame
 

@@ -9,10 +9,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, Regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gossamer import _checks, _labels, _rows
+from gossamer import _checks, _fitting, _labels, _rows
 from gossamer._checks import Array
 from gossamer._loss import Loss
 from gossamer._rule import Rule
+from gossamer._shown import Shown
 from gossamer._stored import Stored
 from gossamer.budgets import Budget
 from gossamer.expansion import Floats
@@ -23,7 +24,7 @@ from gossamer.multiclass import Taxonomy
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given")
 
 
-class Online(Stored, BaseEstimator):  # type: ignore[misc]
+class Online(Shown, Stored, BaseEstimator):  # type: ignore[misc]
     """A Learner made of the parameters. A subclass says which loss, rule and budget they mean."""
 
     #: Whether a feature that comes later, 0 in all rows before, leaves the scores as they are.
@@ -31,6 +32,8 @@ class Online(Stored, BaseEstimator):  # type: ignore[misc]
     kernel: Any
     average: bool | str
     n_passes: int
+    shuffle: bool
+    random_state: Any
 
     def _loss(self) -> Loss:
         raise NotImplementedError
@@ -43,13 +46,25 @@ class Online(Stored, BaseEstimator):  # type: ignore[misc]
 
     def _start(self, loss: Loss | None = None) -> Learner:
         """A learner from the parameters, all of them checked."""
-        _checks.whole(self, "n_passes", self.n_passes, 1)
+        _fitting.check_parameters(self)
         loss = self._loss() if loss is None else loss
-        return Learner(self.kernel, loss, self._rule(), self._budget(), average=self.average)
+        return Learner(self.kernel, loss, self._rule(), self._budget(), average=self._average())
+
+    def _average(self) -> bool | str:
+        """The ``average`` of the learner: "fit" is no business of it, but of `_fitting`."""
+        average: bool | str = _checks.one_of(self, "average", self.average, ["fit", False, True, "sparse"])
+        return False if average == "fit" else average
+
+    def _begin(self, loss: Loss | None = None) -> Learner:
+        """A learner from the parameters; ``fit`` has its kernel settled on all rows, whichever come first."""
+        learner = self._start(loss)
+        if "_all_rows" in self.__dict__:
+            _rows.settle(learner, self._all_rows)
+        return learner
 
     def _learner(self) -> Learner:
         learner = self.__dict__.get("learner_")
-        return self._start() if learner is None else learner
+        return self._begin() if learner is None else learner
 
     def _fitted(self) -> Learner:
         learner: Learner | None = self.__dict__.get("learner_")
@@ -61,7 +76,7 @@ class Online(Stored, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any) -> Floats:
         learner = self._fitted()
         _rows.names(self, X, fitted=True)
-        return _rows.score(learner, X, bool(self.average))
+        return _rows.score(learner, X, learner.average is not None)
 
     def _names(self, X: Any) -> Array | None:
         """The column names of a frame, checked if there were rows before."""
@@ -79,14 +94,14 @@ class Online(Stored, BaseEstimator):  # type: ignore[misc]
 
     def _anew(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Forget everything and make ``n_passes`` passes; if one fails, nothing has changed."""
-        if sample_weight is not None and not np.asarray(sample_weight).any():
-            raise _checks.wrong(self, "sample_weight", "above zero for some row", sample_weight)
         fresh = clone(self)
-        for _ in range(_checks.whole(self, "n_passes", self.n_passes, 1)):
-            fresh._pass(X, y, sample_weight)
+        names = fresh._names(X)
+        _fitting.fit(fresh, X, y, sample_weight)
         for name in LEARNED:
             self.__dict__.pop(name, None)
         self.__dict__.update({name: fresh.__dict__[name] for name in LEARNED if name in fresh.__dict__})
+        if names is not None:
+            self.feature_names_in_ = names
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -94,48 +109,14 @@ class Online(Stored, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _pass(self, part: _fitting.Part) -> Floats | None:
+        """Learn rows in order; a detector returns the rho that each has met."""
         raise NotImplementedError
 
     def _relearn(self, learned: dict[str, Any]) -> None:
         super()._relearn(learned)
         if "learner_" in learned and not isinstance(learned["learner_"], Learner):
             raise _checks.wrong(self, "learner_", "a Learner", learned["learner_"])
-
-    @property
-    def support_vectors_(self) -> Any:
-        """The support points."""
-        return self._fitted().points
-
-    @property
-    def dual_coef_(self) -> Array:
-        """The effective coefficients, one row per output."""
-        return np.atleast_2d(self._fitted().coefs)
-
-    @property
-    def intercept_(self) -> float:
-        """The learned offset b."""
-        return self._fitted().offset
-
-    @property
-    def n_seen_(self) -> int:
-        """Examples learned so far."""
-        return self._fitted().steps
-
-    @property
-    def n_updates_(self) -> int:
-        """Examples that asked for a step, whether or not the budget let them in."""
-        return self._fitted().updates
-
-    @property
-    def discarded_(self) -> float:
-        """The RKHS norms of what the budget threw away, added up: see `Learner.discarded`."""
-        return self._fitted().discarded
-
-    @property
-    def norm_(self) -> float:
-        """The RKHS norm of the hypothesis."""
-        return self._fitted().norm
 
 
 class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
@@ -158,13 +139,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return getattr(self, "cost", None)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Start anew and make ``n_passes`` passes over the rows, in order."""
+        """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""
         labels = _checks.column(self, y)
         _labels.check_discrete(self, labels)
         return self._anew(X, labels, sample_weight)
 
-    def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._learn(X, y, sample_weight, np.unique(y))
+    def _pass(self, part: _fitting.Part) -> Floats | None:
+        self._learn(part.X, part.y, part.weights, part.labels)
+        return None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Go on with more rows. ``classes`` may be given with the first: then no other label may come."""
@@ -186,7 +168,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         learner = self.__dict__.get("learner_")
         if learner is None:
             many = given and (len(order) > 2 or self._structure() is not None)
-            learner = self._start(self._loss_many(len(order)) if many else None)
+            learner = self._begin(self._loss_many(len(order)) if many else None)
         many = learner.loss.target == "label"
         if many or len(order) <= 2:
             targets = codes if many else 2.0 * codes - 1.0
@@ -264,6 +246,12 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             order.append(label)
         return order, given
 
+    def _outward(self, values: Floats) -> Floats:
+        """Inner scores, or a part of them, with a row for each output, as the outside sees them."""
+        if self._fitted().loss.target == "label":
+            return values[self._columns()]
+        return -values if len(self.classes_) == 1 or self.classes_[1] != self._order[1] else values
+
     def _columns(self) -> list[int]:
         """Where each of ``classes_`` stands among the inner numbers."""
         return [self._order.index(label) for label in self.classes_.tolist()]
@@ -302,11 +290,12 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     """Real targets."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Start anew and make ``n_passes`` passes over the rows, in order."""
-        return self._anew(X, y, sample_weight)
+        """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""
+        return self._anew(X, _checks.column(self, y), sample_weight)
 
-    def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self.predict_learn(X, y, sample_weight)
+    def _pass(self, part: _fitting.Part) -> Floats | None:
+        self.predict_learn(part.X, part.y, part.weights)
+        return None
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Go on with more rows."""
@@ -329,11 +318,11 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
     """No targets: a row whose score is below ``offset_`` (rho) is an alarm."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Start anew and make ``n_passes`` passes over the rows, in order."""
+        """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""
         return self._anew(X, None, sample_weight)
 
-    def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self.predict_learn(X, None, sample_weight)
+    def _pass(self, part: _fitting.Part) -> Floats | None:
+        return self._learn(part.X, part.weights)[1]
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Go on with more rows."""
@@ -342,10 +331,14 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
 
     def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Floats:
         """Score each row and then learn it; returns f(x) - rho as it was then, negative for an alarm."""
-        names, learner = self._names(X), self._learner()
-        scores, levels = _rows.learn(learner, X, None, sample_weight, owner=self)
-        self._keep(learner, names)
+        scores, levels = self._learn(X, sample_weight)
         return np.asarray(scores - levels)
+
+    def _learn(self, X: Any, sample_weight: Any) -> tuple[Floats, Floats]:
+        names, learner = self._names(X), self._learner()
+        found = _rows.learn(learner, X, None, sample_weight, owner=self)
+        self._keep(learner, names)
+        return found
 
     @property
     def offset_(self) -> float:

@@ -18,6 +18,11 @@ from gossamer.learner import Learner
 MOST_ROWS, MOST_VALUES = 4096, 2**22
 
 
+def count(X: Any) -> int:
+    """The number of rows, also of sparse ones."""
+    return len(X) if isinstance(X, list) else int(X.shape[0])
+
+
 def names(estimator: Any, X: Any, fitted: bool) -> Array | None:
     """The column names of a frame, None for anything else; later frames must have those of the first."""
     if type(X) is np.ndarray and "feature_names_in_" not in estimator.__dict__:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gossamer import _checks
+from gossamer import _checks, _fitting
 from gossamer._checks import Array
 from gossamer._loss import Loss
 from gossamer._online import OnlineClassifier, OnlineRegressor
@@ -50,11 +50,11 @@ class _Additive:
 
     def _start(self: Any, loss: Loss | None = None) -> Learner:
         """A learner from the parameters, all of them checked."""
-        _checks.whole(self, "n_passes", self.n_passes, 1)
+        _fitting.check_parameters(self)
         kernel = self._kernel()
         kind = Rescaled if _checks.one_of(self, "rescale", self.rescale, [False, True]) else Learner
         parts = (self._loss() if loss is None else loss, self._rule(), self._budget())
-        return kind(kernel, *parts, average=self.average, backend="trees" if kernel.splits else "auto")
+        return kind(kernel, *parts, average=self._average(), backend="trees" if kernel.splits else "auto")
 
     def _projects(self: Any) -> bool:
         return bool(_checks.one_of(self, "method", self.method, METHODS) == "projection")
@@ -74,7 +74,7 @@ class _Additive:
     @property
     def intercept_(self: Any) -> float:
         """What the score has besides the effects of the features."""
-        return float(self._outward(np.array(_hypothesis(self._fitted(), bool(self.average))[2])))
+        return float(self._turned(np.array(_hypothesis(self._fitted(), bool(self._average()))[2])))
 
     @property
     def coordinate_names_(self: Any) -> list[str]:
@@ -98,14 +98,14 @@ class _Additive:
         a kernel that does not split.
         """
         learner = self._fitted()
-        if learner.backend == "native trees" and not self.average:
-            return np.asarray(self._outward(learner.effects(X)))
+        if learner.backend == "native trees" and not self._average():
+            return np.asarray(self._turned(learner.effects(X)))
         rows = learner.as_scored(X) if isinstance(learner, Rescaled) else learner.check_rows(X)
         P = learner.kernel.columns(np.asarray(rows))
-        points, coefs, _ = _hypothesis(learner, bool(self.average))
+        points, coefs, _ = _hypothesis(learner, bool(self._average()))
         bases = learner.kernel.bases(rows.shape[1])
         effects = [_summed(base, P[:, [i]], points[:, [i]], coefs) for i, base in enumerate(bases)]
-        return np.asarray(self._outward(_flat(learner, np.stack(effects, axis=1))))
+        return np.asarray(self._turned(_flat(learner, np.stack(effects, axis=1))))
 
     def curve(self: Any, coordinate: int | str, grid: Any) -> Floats:
         """f_i at the places of ``grid``, in the units in which the coordinate came: one value each, or one per class.
@@ -119,17 +119,17 @@ class _Additive:
         places = _checks.vector(self, "grid", grid, len(grid))[:, None]
         if isinstance(learner, Rescaled):
             places = learner.mapped_column(i, places)
-        if learner.backend == "native trees" and not self.average and not learner.kernel.differences:
+        if learner.backend == "native trees" and not self._average() and not learner.kernel.differences:
             rows = np.full((len(places), width), 0.5)  # a row in every domain, for its i-th effect only
             rows[:, i : i + 1] = places
             if i < width:
-                return np.asarray(self._outward(Learner.effects(learner, marked(rows))[:, i]))
-        points, coefs, _ = _hypothesis(learner, bool(self.average))
+                return np.asarray(self._turned(Learner.effects(learner, marked(rows))[:, i]))
+        points, coefs, _ = _hypothesis(learner, bool(self._average()))
         base = learner.kernel.bases(width)[i]
         base.check_domain(self, places)
-        return np.asarray(self._outward(_flat(learner, _summed(base, places, points[:, [i]], coefs))))
+        return np.asarray(self._turned(_flat(learner, _summed(base, places, points[:, [i]], coefs))))
 
-    def _outward(self, values: Floats) -> Floats:
+    def _turned(self, values: Floats) -> Floats:
         """Inner scores, or parts of them, as the outside sees them."""
         return values
 
@@ -181,8 +181,11 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
     rescale : map each coordinate into (0, 1) by its running mean and deviation (`gossamer.rescale`), as splines need;
         if False, rows are taken as they are, and one outside of the kernel's domain is an error.
     budget : the number of support points ("silk" gives up the lightest, "projection" the oldest); a Budget; or None.
-    average : whether predictions use the mean of all hypotheses (True, or "sparse" to bound its memory).
+    average : "fit": ``fit`` hands out the mean of the hypotheses of the second half of its last pass, on the points
+        that the budget leaves; online verbs go on from it and do not average. False: no mean. True, or "sparse" to
+        bound its memory: all verbs keep the mean of all hypotheses so far, and predictions use it.
     n_passes : passes made by ``fit``.
+    shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
 
     Attributes
     ----------
@@ -204,13 +207,15 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         self, kernel: Any = SMOOTH, *, method: str = "silk", loss: str = "auto", C: float = 0.1, reg: float = 1e-4,
         schedule: Any = "constant", epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5,
         radius: float | None = None, fit_intercept: bool = False, weights: Any = None, products: Any = (),
-        differences: Any = (), rescale: bool = True, budget: Any = None, average: bool | str = False, n_passes: int = 1,
+        differences: Any = (), rescale: bool = True, budget: Any = None, average: bool | str = "fit", n_passes: int = 1,
+        shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.method, self.loss, self.C, self.reg, self.schedule = kernel, method, loss, C, reg, schedule
         self.epsilon, self.delta, self.quantile, self.radius = epsilon, delta, quantile, radius
         self.fit_intercept, self.weights = fit_intercept, weights
         self.products, self.differences, self.rescale = products, differences, rescale
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         known = ["auto", "squared", "epsilon_insensitive", "huber", "pinball"]
@@ -224,8 +229,8 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, C, reg, schedule, fit_intercept, weights, products, differences, rescale, budget, average, n_passes : as in
-        `AdditiveRegressor`.
+    kernel, C, reg, schedule, fit_intercept, weights, products, differences, rescale, budget, average, n_passes,
+        shuffle, random_state : as in `AdditiveRegressor`.
     method : "silk" for implicit steps; "projection" for Herbster's projection onto the functions that are right by
         ``margin``, and onto those with a norm of at most ``radius`` (2001, Figs. 2 and 3), for two classes.
     loss : "hinge", "squared_hinge" (two classes) or "logistic"; "hinge" with "projection".
@@ -250,12 +255,13 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
         self, kernel: Any = SMOOTH, *, method: str = "silk", loss: str = "hinge", C: float = 0.1, reg: float = 1e-4,
         schedule: Any = "constant", margin: float = 1.0, radius: float | None = None, fit_intercept: bool = False,
         weights: Any = None, products: Any = (), differences: Any = (), rescale: bool = True, budget: Any = None,
-        average: bool | str = False, n_passes: int = 1,
+        average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.method, self.loss, self.C, self.reg, self.schedule = kernel, method, loss, C, reg, schedule
         self.margin, self.radius, self.fit_intercept, self.weights = margin, radius, fit_intercept, weights
         self.products, self.differences, self.rescale = products, differences, rescale
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         return classification_loss(self)
@@ -265,7 +271,7 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
             raise _checks.wrong(self, "y", "of two classes for the method 'projection'", "more")
         return many_classes_loss(self, classes)
 
-    def _outward(self, values: Floats) -> Floats:
+    def _turned(self, values: Floats) -> Floats:
         if self._fitted().loss.target == "label":
             return values[..., self._columns()] if values.ndim else values
         turned = len(self.classes_) == 1 or self.classes_[1] != self._order[1]

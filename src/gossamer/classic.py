@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
+import numpy as np  # noqa: F401  (for the examples)
 
+from gossamer._fitting import Part
 from gossamer._loss import Loss
 from gossamer._online import OnlineClassifier, OnlineRegressor
 from gossamer._rule import Rule
 from gossamer.budgets import Budget, Oldest
 from gossamer.estimators import budget_of
+from gossamer.expansion import Floats
 from gossamer.losses import EpsilonInsensitive, Hinge
 from gossamer.multiclass import Multiclass
 from gossamer.rules import ALMA, ROMMA, Adatron, PassiveAggressive, Perceptron, Projection
@@ -34,8 +36,11 @@ class KernelPerceptron(_Classic, OnlineClassifier):
     ----------
     kernel : a Kernel, a name or a function of two batches.
     budget : the number of support points, the oldest leaving first; a Budget; or None to keep all.
-    average : whether predictions use the mean of all hypotheses (True, or "sparse" to bound its memory).
+    average : "fit": ``fit`` hands out the mean of the hypotheses of the second half of its last pass, on the points
+        that the budget leaves; online verbs go on from it and do not average. False: no mean. True, or "sparse" to
+        bound its memory: all verbs keep the mean of all hypotheses so far, and predictions use it.
     n_passes : passes made by ``fit``.
+    shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
 
     >>> import gossamer
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
@@ -44,9 +49,11 @@ class KernelPerceptron(_Classic, OnlineClassifier):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, budget: Any = 256, average: bool | str = False, n_passes: int = 1
+        self, kernel: Any = "gaussian", *, budget: Any = 256, average: bool | str = "fit", n_passes: int = 1,
+        shuffle: bool = True, random_state: Any = 0,
     ) -> None:
         self.kernel, self.budget, self.average, self.n_passes = kernel, budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         return Hinge(0.0)
@@ -63,7 +70,7 @@ class ProjectionClassifier(_Classic, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes : as in `KernelPerceptron`.
+    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`.
     radius : gamma, the largest norm; it is what lets the model forget. None does not constrain it.
 
     >>> import gossamer
@@ -74,9 +81,10 @@ class ProjectionClassifier(_Classic, OnlineClassifier):
 
     def __init__(
         self, kernel: Any = "gaussian", *, radius: float | None = None, budget: Any = 256,
-        average: bool | str = False, n_passes: int = 1,
+        average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.radius, self.budget, self.average, self.n_passes = kernel, radius, budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _rule(self) -> Rule:
         return Projection(self.radius)
@@ -87,7 +95,7 @@ class ProjectionRegressor(_Classic, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, radius, budget, average, n_passes : as in `ProjectionClassifier`.
+    kernel, radius, budget, average, n_passes, shuffle, random_state : as in `ProjectionClassifier`.
     epsilon : errors up to this are none.
 
     >>> import gossamer
@@ -99,10 +107,11 @@ class ProjectionRegressor(_Classic, OnlineRegressor):
 
     def __init__(
         self, kernel: Any = "gaussian", *, epsilon: float = 0.1, radius: float | None = None, budget: Any = 256,
-        average: bool | str = False, n_passes: int = 1,
+        average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.epsilon, self.radius = kernel, epsilon, radius
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         return EpsilonInsensitive(self.epsilon)
@@ -124,7 +133,7 @@ class PAClassifier(_PassiveAggressive, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes : as in `KernelPerceptron`.
+    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`.
     C : how far noise may pull; not used by the variant "PA".
     variant : "PA", "PA-I" or "PA-II".
 
@@ -136,10 +145,11 @@ class PAClassifier(_PassiveAggressive, OnlineClassifier):
 
     def __init__(
         self, kernel: Any = "gaussian", *, C: float = 1.0, variant: str = "PA-I", budget: Any = 256,
-        average: bool | str = False, n_passes: int = 1,
+        average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.C, self.variant = kernel, C, variant
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
 
 class PARegressor(_PassiveAggressive, OnlineRegressor):
@@ -147,7 +157,7 @@ class PARegressor(_PassiveAggressive, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, C, variant, budget, average, n_passes : as in `PAClassifier`.
+    kernel, C, variant, budget, average, n_passes, shuffle, random_state : as in `PAClassifier`.
     epsilon : errors up to this are none.
 
     >>> import gossamer
@@ -159,10 +169,11 @@ class PARegressor(_PassiveAggressive, OnlineRegressor):
 
     def __init__(
         self, kernel: Any = "gaussian", *, C: float = 1.0, variant: str = "PA-I", epsilon: float = 0.1,
-        budget: Any = 256, average: bool | str = False, n_passes: int = 1,
+        budget: Any = 256, average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.C, self.variant, self.epsilon = kernel, C, variant, epsilon
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         return EpsilonInsensitive(self.epsilon)
@@ -173,7 +184,7 @@ class ALMAClassifier(_Classic, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes : as in `KernelPerceptron`.
+    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`.
     alpha : in (0, 1]: small comes near to the largest margin, 1 corrects mistakes only (ALMA_0).
     B, C : the sizes of margin and step; None for B is sqrt(8) / alpha.
 
@@ -185,10 +196,11 @@ class ALMAClassifier(_Classic, OnlineClassifier):
 
     def __init__(
         self, kernel: Any = "gaussian", *, alpha: float = 0.9, B: float | None = None, C: float = math.sqrt(2),
-        budget: Any = 256, average: bool | str = False, n_passes: int = 1,
+        budget: Any = 256, average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.alpha, self.B, self.C = kernel, alpha, B, C
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _rule(self) -> Rule:
         return ALMA(self.alpha, self.B, self.C)
@@ -199,7 +211,7 @@ class ROMMAClassifier(_Classic, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes : as in `KernelPerceptron`.
+    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`.
     aggressive : also learn from examples that are right by less than 1.
 
     >>> import gossamer
@@ -209,11 +221,12 @@ class ROMMAClassifier(_Classic, OnlineClassifier):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, aggressive: bool = False, budget: Any = 256, average: bool | str = False,
-        n_passes: int = 1,
+        self, kernel: Any = "gaussian", *, aggressive: bool = False, budget: Any = 256, average: bool | str = "fit",
+        n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.aggressive = kernel, aggressive
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _rule(self) -> Rule:
         return ROMMA(self.aggressive)
@@ -225,7 +238,8 @@ class AdatronClassifier(_Classic, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes : as in `KernelPerceptron`; no budget by default: the dual needs every point.
+    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`; no budget by default:
+        the dual needs every point.
     rate : eta; passes converge for rate < 2 / max k(x, x).
     C : the largest coefficient; inf for a hard margin.
 
@@ -237,13 +251,15 @@ class AdatronClassifier(_Classic, OnlineClassifier):
 
     def __init__(
         self, kernel: Any = "gaussian", *, rate: float = 1.0, C: float = 1.0, budget: Any = None,
-        average: bool | str = False, n_passes: int = 1,
+        average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.rate, self.C = kernel, rate, C
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _rule(self) -> Rule:
         return Adatron(self.rate, self.C)
 
-    def _pass(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._learn(X, y, sample_weight, np.unique(y), np.arange(len(y)))
+    def _pass(self, part: Part) -> Floats | None:
+        self._learn(part.X, part.y, part.weights, part.labels, part.ids)
+        return None

@@ -117,8 +117,11 @@ class NORMAClassifier(_Norma, OnlineClassifier):
     margin : rho. With ``nu`` it adapts so that a fraction nu of the rows are margin errors.
     fit_intercept : whether an offset is learned (two classes).
     budget : the number of support points, the oldest leaving first; a Budget; or None to keep all.
-    average : whether predictions use the mean of all hypotheses (True, or "sparse" to bound its memory).
+    average : "fit": ``fit`` hands out the mean of the hypotheses of the second half of its last pass, on the points
+        that the budget leaves; online verbs go on from it and do not average. False: no mean. True, or "sparse" to
+        bound its memory: all verbs keep the mean of all hypotheses so far, and predictions use it.
     n_passes : passes made by ``fit``.
+    shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
     cost : what each mistake costs, a matrix over the sorted classes, or a `Taxonomy` of them (see `taxonomy`).
 
     >>> import gossamer
@@ -130,11 +133,13 @@ class NORMAClassifier(_Norma, OnlineClassifier):
     def __init__(
         self, kernel: Any = "gaussian", *, loss: str = "hinge", rate: float = 0.5, schedule: Any = "constant",
         reg: float = 0.01, margin: float = 1.0, nu: float | None = None, fit_intercept: bool = False,
-        budget: Any = 256, average: bool | str = False, n_passes: int = 1, cost: Any = None,
+        budget: Any = 256, average: bool | str = "fit", n_passes: int = 1,
+        shuffle: bool = True, random_state: Any = 0, cost: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.rate, self.schedule, self.reg = kernel, loss, rate, schedule, reg
         self.margin, self.nu, self.fit_intercept = margin, nu, fit_intercept
         self.budget, self.average, self.n_passes, self.cost = budget, average, n_passes, cost
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         return classification_loss(self, self.nu)
@@ -148,7 +153,8 @@ class NORMARegressor(_Norma, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, rate, schedule, reg, fit_intercept, budget, average, n_passes : as in `NORMAClassifier`.
+    kernel, rate, schedule, reg, fit_intercept, budget, average, n_passes, shuffle, random_state : as in
+        `NORMAClassifier`.
     loss : "squared", "epsilon_insensitive", "huber" or "pinball".
     epsilon, delta, quantile : the parameter of the loss that has it.
     nu : epsilon or delta adapts so that a fraction nu of the residuals is larger.
@@ -163,11 +169,13 @@ class NORMARegressor(_Norma, OnlineRegressor):
     def __init__(
         self, kernel: Any = "gaussian", *, loss: str = "squared", rate: float = 0.5, schedule: Any = "constant",
         reg: float = 0.01, epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5, nu: float | None = None,
-        fit_intercept: bool = False, budget: Any = 256, average: bool | str = False, n_passes: int = 1,
+        fit_intercept: bool = False, budget: Any = 256, average: bool | str = "fit", n_passes: int = 1,
+        shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.rate, self.schedule, self.reg = kernel, loss, rate, schedule, reg
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.fit_intercept, self.budget, self.average, self.n_passes = fit_intercept, budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         return regression_loss(self, self.nu)
@@ -178,7 +186,8 @@ class NORMADetector(_Norma, OnlineDetector):
 
     Parameters
     ----------
-    kernel, rate, schedule, reg, budget, average, n_passes : as in `NORMAClassifier`.
+    kernel, rate, schedule, reg, budget, n_passes, shuffle, random_state : as in `NORMAClassifier`.
+    average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     nu : the fraction of rows that raise an alarm.
 
     >>> import gossamer
@@ -191,9 +200,11 @@ class NORMADetector(_Norma, OnlineDetector):
     def __init__(
         self, kernel: Any = "gaussian", *, nu: float = 0.05, rate: float = 0.1, schedule: Any = "constant",
         reg: float = 0.01, budget: Any = 256, average: bool | str = False, n_passes: int = 1,
+        shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.nu, self.rate, self.schedule, self.reg = kernel, nu, rate, schedule, reg
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         if self.nu is None:
@@ -206,7 +217,7 @@ class SILKClassifier(_Silk, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, schedule, margin, fit_intercept, average, n_passes : as in `NORMAClassifier`.
+    kernel, schedule, margin, fit_intercept, average, n_passes, shuffle, random_state : as in `NORMAClassifier`.
     loss : "hinge", "squared_hinge" (two classes) or "logistic".
     C : weight of the loss: the largest coefficient a row can get (about).
     rate : eta; the steps are safe for any value.
@@ -225,12 +236,14 @@ class SILKClassifier(_Silk, OnlineClassifier):
     def __init__(
         self, kernel: Any = "gaussian", *, loss: str = "hinge", C: float = 0.5, rate: float = 1.0,
         schedule: Any = "constant", reg: float = 1e-4, margin: float = 1.0, fit_intercept: bool = False,
-        budget: Any = "project", average: bool | str = False, n_passes: int = 1, cost: Any = None,
+        budget: Any = "project", average: bool | str = "fit", n_passes: int = 1,
+        shuffle: bool = True, random_state: Any = 0, cost: Any = None,
         multiclass: str = "exact",
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.C, self.rate, self.schedule, self.reg = kernel, loss, C, rate, schedule, reg
         self.margin, self.fit_intercept = margin, fit_intercept
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
         self.cost, self.multiclass = cost, multiclass
 
     def _loss(self) -> Loss:
@@ -247,7 +260,8 @@ class SILKRegressor(_Silk, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, C, rate, schedule, reg, fit_intercept, budget, average, n_passes : as in `SILKClassifier`.
+    kernel, C, rate, schedule, reg, fit_intercept, budget, average, n_passes, shuffle, random_state : as in
+        `SILKClassifier`.
     loss : "squared", "epsilon_insensitive", "huber" or "pinball".
     epsilon, delta, quantile : the parameter of the loss that has it.
     nu : epsilon or delta adapts so that a fraction nu of the residuals is larger.
@@ -263,11 +277,12 @@ class SILKRegressor(_Silk, OnlineRegressor):
         self, kernel: Any = "gaussian", *, loss: str = "squared", C: float = 0.5, rate: float = 1.0,
         schedule: Any = "constant", reg: float = 1e-4, epsilon: float = 0.1, delta: float = 1.0,
         quantile: float = 0.5, nu: float | None = None, fit_intercept: bool = False, budget: Any = "project",
-        average: bool | str = False, n_passes: int = 1,
+        average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.C, self.rate, self.schedule, self.reg = kernel, loss, C, rate, schedule, reg
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.fit_intercept, self.budget, self.average, self.n_passes = fit_intercept, budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         return regression_loss(self, self.nu)
@@ -278,7 +293,9 @@ class SILKDetector(_Silk, OnlineDetector):
 
     Parameters
     ----------
-    kernel, rate, schedule, reg, budget, average, n_passes : as in `SILKClassifier`; the default budget is the paper's.
+    kernel, rate, schedule, reg, budget, n_passes, shuffle, random_state : as in `SILKClassifier`; the
+        default budget is the paper's.
+    average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     C : weight of the loss. With ``nu``, rho falls by about C with each alarm: small against the scores, it is steady.
     margin : rho, fixed (the paper uses 1). Not together with ``nu``.
     nu : rho adapts, from the paper's 1, so that a fraction nu of the rows raises an alarm; 0.05 if neither is given.
@@ -293,11 +310,12 @@ class SILKDetector(_Silk, OnlineDetector):
     def __init__(
         self, kernel: Any = "gaussian", *, C: float = 0.02, rate: float = 1.0, schedule: Any = "constant",
         reg: float = 1e-4, margin: float | None = None, nu: float | None = None, budget: Any = 256,
-        average: bool | str = False, n_passes: int = 1,
+        average: bool | str = False, n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.C, self.rate, self.schedule, self.reg = kernel, C, rate, schedule, reg
         self.margin, self.nu = margin, nu
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         if self.margin is not None and self.nu is not None:
@@ -313,7 +331,7 @@ class SVMDClassifier(_Svmd, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, loss, margin, budget, average, n_passes, cost : as in `NORMAClassifier`.
+    kernel, loss, margin, budget, average, n_passes, shuffle, random_state, cost : as in `NORMAClassifier`.
     rate, reg : eta_0, the first step size, and c, the weight of the norm.
     meta, memory : mu, how fast the step size adapts, and lambda, how long the past counts.
     C : None for gradient steps; a number takes implicit steps with this weight of the loss.
@@ -327,11 +345,11 @@ class SVMDClassifier(_Svmd, OnlineClassifier):
     def __init__(
         self, kernel: Any = "gaussian", *, loss: str = "hinge", rate: float = 0.5, reg: float = 0.01, meta: float = 0.1,
         memory: float = 0.95, C: float | None = None, margin: float = 1.0, budget: Any = 256,
-        average: bool | str = False, n_passes: int = 1, cost: Any = None,
+        average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0, cost: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.rate, self.reg, self.meta, self.memory = kernel, loss, rate, reg, meta, memory
         self.C, self.margin, self.budget, self.average = C, margin, budget, average
-        self.n_passes, self.cost = n_passes, cost
+        self.n_passes, self.cost, self.shuffle, self.random_state = n_passes, cost, shuffle, random_state
 
     def _loss(self) -> Loss:
         return classification_loss(self)
@@ -345,7 +363,7 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, rate, reg, meta, memory, C, budget, average, n_passes : as in `SVMDClassifier`.
+    kernel, rate, reg, meta, memory, C, budget, average, n_passes, shuffle, random_state : as in `SVMDClassifier`.
     loss, epsilon, delta, quantile, nu : as in `NORMARegressor`.
 
     >>> import gossamer
@@ -358,12 +376,13 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
     def __init__(
         self, kernel: Any = "gaussian", *, loss: str = "squared", rate: float = 0.2, reg: float = 0.01,
         meta: float = 0.01, memory: float = 0.95, C: float | None = None, epsilon: float = 0.1, delta: float = 1.0,
-        quantile: float = 0.5, nu: float | None = None, budget: Any = 256, average: bool | str = False,
-        n_passes: int = 1,
+        quantile: float = 0.5, nu: float | None = None, budget: Any = 256, average: bool | str = "fit",
+        n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.rate, self.reg, self.meta, self.memory = kernel, loss, rate, reg, meta, memory
         self.C, self.epsilon, self.delta, self.quantile, self.nu = C, epsilon, delta, quantile, nu
         self.budget, self.average, self.n_passes = budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         return regression_loss(self, self.nu)
@@ -374,7 +393,8 @@ class SVMDDetector(_Svmd, OnlineDetector):
 
     Parameters
     ----------
-    kernel, rate, reg, meta, memory, C, budget, average, n_passes : as in `SVMDClassifier`.
+    kernel, rate, reg, meta, memory, C, budget, n_passes, shuffle, random_state : as in `SVMDClassifier`.
+    average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     nu : the fraction of rows that raise an alarm.
 
     >>> import gossamer
@@ -387,9 +407,11 @@ class SVMDDetector(_Svmd, OnlineDetector):
     def __init__(
         self, kernel: Any = "gaussian", *, nu: float = 0.05, rate: float = 0.1, reg: float = 0.01, meta: float = 0.01,
         memory: float = 0.95, C: float | None = None, budget: Any = 256, average: bool | str = False, n_passes: int = 1,
+        shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.kernel, self.nu, self.rate, self.reg, self.meta, self.memory = kernel, nu, rate, reg, meta, memory
         self.C, self.budget, self.average, self.n_passes = C, budget, average, n_passes
+        self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
         if self.nu is None:

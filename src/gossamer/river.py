@@ -4,9 +4,9 @@ Rows are dicts. A feature may come at any time and stay away at any time: it is 
 the one that had it, at 0, from the start. The order of the keys changes nothing. ``learn_many`` takes frames (pandas,
 polars, ...) and learns their rows one by one.
 
-``n_passes`` is gone: a stream passes once. ``gamma="scale"`` of `Gaussian` and `Laplace` settles with the first row, at
-1 / its features: right for standardised features, so write ``StandardScaler() | model``. ``cost`` is a `Taxonomy`, or a
-matrix over the labels 0, 1, ...
+``n_passes``, ``shuffle`` and ``random_state`` are gone: a stream passes once, as it comes. ``gamma="scale"`` of
+`Gaussian` and `Laplace` settles with the first row, at 1 / its features: right for standardised features, so write
+``StandardScaler() | model``. ``cost`` is a `Taxonomy`, or a matrix over the labels 0, 1, ...
 
 >>> from river import datasets, evaluate, metrics, preprocessing
 >>> model = preprocessing.StandardScaler() | SILKClassifier(budget=512)
@@ -39,6 +39,11 @@ try:
     from river.utils import dataframe
 except ImportError as error:
     raise ImportError("gossamer.river needs river 0.26 or later: pip install 'gossamer[river]'") from error
+
+
+#: Parameters of ``fit``, which a stream does not have.
+OF_FIT = ("n_passes", "shuffle", "random_state")
+AVERAGE = '\n    average : whether predictions use the mean of all hypotheses (True, or "sparse" to bound its memory).'
 
 
 class _Model(base.Estimator):
@@ -320,10 +325,12 @@ def _constructor(signature: inspect.Signature) -> Callable[..., None]:
 def _face(estimator: type[Online], kind: type[_Model]) -> type[_Model]:
     """The river class of an estimator."""
     signature = inspect.signature(estimator.__init__)
-    kept = [parameter for name, parameter in signature.parameters.items() if name != "n_passes"]
+    kept = [parameter for name, parameter in signature.parameters.items() if name not in OF_FIT]
+    kept = [part.replace(default=False) if part.name == "average" else part for part in kept]
     signature = signature.replace(parameters=kept)
     name, text = estimator.__name__, str(estimator.__doc__).split(">>>")[0].rstrip()
-    text = re.sub(r"\n *n_passes :.*|, n_passes\b", "", text)
+    text = re.sub(r"\n *(n_passes|shuffle, random_state) :.*|, (n_passes|shuffle|random_state)\b", "", text)
+    text = re.sub(r"\n *average :(.*\n        )*.*", AVERAGE, text)
     body = {
         "__init__": _constructor(signature),
         "__doc__": f"{text}\n{kind._example.format(name=name)}",

@@ -92,7 +92,7 @@ def naive(model, X, y, delay=0):
         due = t - delay
         if due >= 0:
             model.partial_fit(X[due : due + 1], y[due : due + 1])
-        sizes.append(len(model.support_vectors_) if hasattr(model, "learner_") else None)
+        sizes.append(len(model.learner_.points) if hasattr(model, "learner_") else None)
     return said, sizes
 
 

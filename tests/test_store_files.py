@@ -293,9 +293,9 @@ def test_repeated_ids():
 
 
 def test_classes_cost_memory_only_if_they_are_there():
-    """A loss that claims a billion classes is refused before a row is made for each."""
+    """A loss that claims a million classes is refused before a row is made for each."""
     header, arrays = split(LEARNERS["softmax"])
-    header["value"]["parameters"]["loss"]["parameters"]["classes"] = 10**9
+    header["value"]["parameters"]["loss"]["parameters"]["classes"] = 10**6
     assert "known" in refused(forged(header, arrays))
 
 

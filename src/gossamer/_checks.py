@@ -47,14 +47,12 @@ def number(
     return real
 
 
-def whole(owner: object, parameter: str, value: Any, low: int) -> int:
-    """An integer, at least ``low``."""
-    if (
-        isinstance(value, (bool, np.bool_))
-        or not isinstance(value, numbers.Integral)
-        or int(value) < low
-    ):
-        raise wrong(owner, parameter, f"an int in [{low}, inf)", value)
+def whole(owner: object, parameter: str, value: Any, low: int, high: int | None = None) -> int:
+    """An integer, at least ``low``, and at most ``high`` where it costs memory or time."""
+    least = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)) and int(value) >= low
+    if not least or int(value) > (2**62 if high is None else high):
+        upper = "inf)" if high is None else f"{high}]"
+        raise wrong(owner, parameter, f"an int in [{low}, {upper}", value)
     return int(value)
 
 

@@ -7,6 +7,7 @@ None, booleans, integers, finite floats, strings and lists are themselves; every
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import math
 import pkgutil
@@ -57,12 +58,28 @@ def known_classes(everything: bool = False) -> dict[str, type]:
     return {name_of(part): part for part in found if _is_known(part)}
 
 
+#: Those found so far.
+KNOWN: dict[str, type] = {}
+
+
+def find_class(name: str, everything: bool = False) -> type | None:
+    """The class of a name, if a file may name it."""
+    if name not in KNOWN:
+        KNOWN.update(known_classes(everything))
+    return KNOWN.get(name)
+
+
 def _is_known(part: type) -> bool:
     return part.__module__.startswith("gossamer.") and part.__name__[0] != "_" and "__init__" in vars(part)
 
 
-def name_of(part: type) -> str:
+def name_of(part: Any) -> str:
     """The name of a class in a file: its own, with its module before it if the package exports another by that name."""
+    return _name_of(part)
+
+
+@functools.lru_cache(1024)
+def _name_of(part: Any) -> str:
     exported = getattr(sys.modules["gossamer"], part.__name__, part)
     return part.__name__ if exported is part else f"{part.__module__.removeprefix('gossamer.')}.{part.__name__}"
 
@@ -95,7 +112,6 @@ class Encoder:
 
     def __init__(self) -> None:
         self.arrays: list[tuple[str, Array]] = []
-        self.classes = known_classes()
 
     def node(self, value: Any, owner: str, path: tuple[str, ...]) -> Any:
         """The JSON of a value. ``owner`` and the end of ``path`` say in an error where it stands."""
@@ -119,7 +135,7 @@ class Encoder:
             return {"type": "scalar", "dtype": "<U1", "value": str(value)}
         if isinstance(value, np.generic) and _stored_dtype(value.dtype):
             return {"type": "scalar", "dtype": value.dtype.str, "value": self.node(value.item(), owner, path)}
-        if self.classes.get(name_of(kind)) is kind:
+        if find_class(name_of(kind)) is kind:
             return self._object(value, path)
         raise _checks.wrong(owner, path[-1] if path else "value", PLAIN, value)
 
@@ -170,7 +186,6 @@ class Decoder:
 
     def __init__(self, arrays: list[Array]) -> None:
         self.arrays: list[Array | None] = [*arrays]
-        self.classes = known_classes()
 
     def value(self, node: Any, depth: int = 0) -> Any:
         """The value of a node."""
@@ -242,15 +257,14 @@ class Decoder:
 
     def _object(self, node: Any, depth: int) -> Any:
         name = _expect(node["class"], str)
-        if name not in self.classes:
-            self.classes = known_classes(everything=True)
-        if name not in self.classes:
-            raise _bad("of the class " + ", ".join(sorted(self.classes)), name)
+        found = find_class(name) or find_class(name, everything=True)
+        if found is None:
+            raise _bad("of the class " + ", ".join(sorted(KNOWN)), name)
         parameters, learned = (
             {name: self.value(value, depth) for name, value in _expect(node.get(key, {}), dict).items()}
             for key in ("parameters", "learned")
         )
-        made = self.classes[name](**parameters)
+        made = found(**parameters)
         if isinstance(made, Stored):
             made._relearn(learned)
         elif learned:

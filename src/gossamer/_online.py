@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _fitting, _labels, _rows
 from gossamer._checks import Array
+from gossamer._loaded import check_estimator
 from gossamer._loss import Loss
 from gossamer._rule import Rule
 from gossamer._shown import Shown
@@ -29,6 +30,8 @@ class Online(Shown, Stored, BaseEstimator):  # type: ignore[misc]
 
     #: Whether a feature that comes later, 0 in all rows before, leaves the scores as they are.
     takes_new_features: ClassVar[bool] = True
+    #: What the loss of its learner may learn.
+    targets: ClassVar[tuple[str, ...]] = ()
     kernel: Any
     average: bool | str
     n_passes: int
@@ -115,13 +118,13 @@ class Online(Shown, Stored, BaseEstimator):  # type: ignore[misc]
 
     def _relearn(self, learned: dict[str, Any]) -> None:
         super()._relearn(learned)
-        if "learner_" in learned and not isinstance(learned["learner_"], Learner):
-            raise _checks.wrong(self, "learner_", "a Learner", learned["learner_"])
+        check_estimator(self, learned)
 
 
 class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     """Labels of any type. Inside, the first label seen is -1, the second +1; a third makes a score for each class."""
 
+    targets = ("binary", "label")
     loss: str
 
     def _loss_many(self, classes: int | None) -> Loss:
@@ -181,14 +184,6 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             self._order, self.classes_ = order, np.unique(np.array(order))
         self._given = given
         return scores[:, self._columns()] if many else self._signed(scores, codes, len(before), given)
-
-    def _relearn(self, learned: dict[str, Any]) -> None:
-        super()._relearn(learned)
-        if "learner_" not in learned:
-            return
-        order, classes = learned.get("_order"), learned.get("classes_")
-        if not (isinstance(order, list) and np.array_equal(np.unique(np.array(order)), np.asarray(classes))):
-            raise _checks.wrong(self, "classes_", f"the labels {order}", classes)
 
     def _third_class(self, learner: Learner, X: Any, codes: Floats, sample_weight: Any) -> tuple[Learner, Floats]:
         """Learn rows among which is the first of a third class: from there on, with a score for each class."""
@@ -289,6 +284,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     """Real targets."""
 
+    targets = ("real",)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""
         return self._anew(X, _checks.column(self, y), sample_weight)
@@ -316,6 +313,8 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
 
 class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
     """No targets: a row whose score is below ``offset_`` (rho) is an alarm."""
+
+    targets = ("none",)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""

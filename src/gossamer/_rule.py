@@ -112,7 +112,7 @@ class Rule:
 
     def _check_common(self) -> None:
         _checks.number(self, "rate", self.rate, 0.0, math.inf)
-        if not callable(self.schedule):
+        if not callable(self.schedule) or hasattr(self.schedule, "diag"):  # a kernel is callable too
             _checks.one_of(self, "schedule", self.schedule, SCHEDULES)
         _checks.one_of(self, "fit_intercept", self.fit_intercept, [False, True])
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+#: The most points of a dictionary, and the most coordinates of random features, which are all made with the first row.
+MOST_LANDMARKS, MOST_WAVES = 2**14, 2**16
 #: A share of k(x, x) of less than so many units of rounding is only that.
 UNITS = 256
 
@@ -71,7 +73,7 @@ class Nystrom(_Space):
 
     Parameters
     ----------
-    size : the largest number of points.
+    size : the largest number of points, at most 16,384: size^2 numbers are kept once there are so many.
     tolerance : in [0, 1), the share of k(x, x) that has to lie outside the span for a row to join, and inside for one
         that cannot to make a step: the space hardly sees the others, and to fit them would take huge weights. What is
         only rounding never counts.
@@ -91,7 +93,7 @@ class Nystrom(_Space):
     tolerance: float = 0.01
 
     def __post_init__(self) -> None:
-        _checks.whole(self, "size", self.size, 1)
+        _checks.whole(self, "size", self.size, 1, MOST_LANDMARKS)
         _checks.number(self, "tolerance", self.tolerance, 0.0, 1.0, "left")
 
     def least(self, dtype: Any) -> float:
@@ -112,7 +114,7 @@ class Fourier(_Space):
 
     Parameters
     ----------
-    size : the number of coordinates, even: two for each frequency.
+    size : the number of coordinates, even: two for each frequency; at most 65,536.
     seed : of the frequencies.
 
     >>> from gossamer import Learner
@@ -131,7 +133,7 @@ class Fourier(_Space):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if _checks.whole(self, "size", self.size, 2) % 2:
+        if _checks.whole(self, "size", self.size, 2, MOST_WAVES) % 2:
             raise _checks.wrong(self, "size", "even: a cosine and a sine for each frequency", self.size)
         _checks.whole(self, "seed", self.seed, 0)
 

@@ -40,6 +40,10 @@ __all__ = [
 ]
 
 
+#: The largest degree of a polynomial: beyond, its values are 0, 1 or infinite but for a hair.
+MOST_DEGREE = 2**20
+
+
 @dataclass(frozen=True)
 class Linear(Kernel):
     """k(x, s) = <x, s>.
@@ -74,7 +78,7 @@ class Polynomial(Kernel):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        _checks.whole(self, "degree", self.degree, 1)
+        _checks.whole(self, "degree", self.degree, 1, MOST_DEGREE)
         _checks.number(self, "gamma", self.gamma, 0.0, math.inf)
         _checks.number(self, "coef0", self.coef0, 0.0, math.inf, "left")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from gossamer import _checks, _core
 from gossamer._checks import Array
 from gossamer._finite import make_learning_machine
-from gossamer._state import check_state
+from gossamer._state import AT_ONCE, check_state, work_bytes
 from gossamer._stored import Stored
 from gossamer._twins import own_rates
 from gossamer.budgets import as_budget
@@ -21,6 +22,8 @@ from gossamer.losses import as_loss
 from gossamer.machines import Batch, Machine, Native, Trees, check_tracked
 from gossamer.rules import as_rule
 
+#: Held while the machine of a loaded state is made.
+BUILDING = threading.RLock()
 #: What a state of an older version lacks.
 LATER = {"discarded": 0.0, "spent": 0.0, "room": 0.0, "window": 0, "window_lost": 0.0, "inverse_age": 0}
 
@@ -84,9 +87,19 @@ class Learner(Stored):
         self._width: int | None = None
         self._use(None)
 
+    @property
+    def _machine(self) -> Machine | None:
+        """What learns, None before the first row. Where a file's model is large, it is made when first asked for."""
+        if self._waiting is not None:
+            with BUILDING:
+                if self._waiting is not None:
+                    self._build(self._waiting)
+        return self._made
+
     def _use(self, machine: Machine | None) -> None:
         """From now on learn with this machine; single rows go straight to compiled code where there is some."""
-        self._machine = machine
+        self._made = machine
+        self._waiting: dict[str, Any] | None = None
         self._fast_learn: Callable[..., float | None] = _no_fast_path
         self._fast_score: Callable[..., float | None] = _no_fast_path
         if isinstance(machine, Native) and self.loss.target != "label":
@@ -285,7 +298,21 @@ class Learner(Stored):
 
     @property
     def steps(self) -> int:
+        if self._waiting is not None:
+            return int(self._waiting["steps"])
         return 0 if self._machine is None else self._machine.steps
+
+    @property
+    def known(self) -> int:
+        """The classes that a loss of several classes has met."""
+        if self._waiting is not None:
+            return int(self._waiting["known"])
+        return 0 if self._machine is None else self._machine.known
+
+    @property
+    def features(self) -> int | None:
+        """The features of a row; None before the first, and where rows are other things than numbers."""
+        return self._width
 
     @property
     def updates(self) -> int:
@@ -314,6 +341,8 @@ class Learner(Stored):
 
     def state(self) -> dict[str, Any]:
         """Everything learned, the kernel as settled, numbers and arrays: enough to go on exactly. See `restore`."""
+        if self._waiting is not None:
+            return {name: np.array(x) if isinstance(x, np.ndarray) else x for name, x in self._waiting.items()}
         if self._machine is None:
             return {}
         machine = self._machine
@@ -328,6 +357,10 @@ class Learner(Stored):
             return
         state = {**LATER, **state}
         check_state(self, state)
+        self._build(state)
+
+    def _build(self, state: dict[str, Any]) -> None:
+        """Make the machine of a state that was checked."""
         points, kernel, budget = state["points"], self.kernel, self.budget
         self.kernel, self.budget = state["kernel"], budget.resolve(points)
         try:
@@ -352,10 +385,20 @@ class Learner(Stored):
                 return {name: value for name, value in state.items() if name != "kernel"}  # it is a parameter
 
     def _relearn(self, learned: dict[str, Any]) -> None:
-        self.restore({"kernel": self.kernel, **learned} if learned else {})
+        if not learned:
+            return
+        later = {name: value for name, value in LATER.items() if name not in learned}
+        state = {"kernel": self.kernel, **learned, **later}
+        check_state(self, state)
+        if work_bytes(self, state["points"]) <= AT_ONCE:
+            self._build(state)
+        else:  # loading is to cost no more than the file
+            self._use(None)
+            self._waiting = state
+            self._width = state["points"].shape[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        hidden = ("_machine", "_width", "_fast_learn", "_fast_score")
+        hidden = ("_made", "_waiting", "_width", "_fast_learn", "_fast_score")
         return {"state": self.state(), **{name: value for name, value in self.__dict__.items() if name not in hidden}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

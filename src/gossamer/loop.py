@@ -335,6 +335,8 @@ class Loop:
         e = self.expansion
         for name in (*PER_OUTPUT, *PER_SLOT):
             setattr(e, name, np.array(state[name]))
+        if not len(e.trace):  # the core has no columns where there are no rows
+            e.trace = np.zeros((0, e.size))
         for name in NUMBERS:
             setattr(e, name, state[name])
         for name in ("level", "known", "steps", "updates", "mistakes"):

@@ -20,6 +20,8 @@ from gossamer import _checks
 from gossamer._loss import Loss
 
 Floats = NDArray[np.float64]
+#: The most classes of a loss: a score for each is made with the first row.
+MOST_CLASSES = 2**20
 Matrix = tuple[tuple[float, ...], ...]
 
 
@@ -63,7 +65,7 @@ class Multiclass(Loss):
                 object.__setattr__(self, name, tuple(map(tuple, matrix.tolist())))
                 object.__setattr__(self, "classes", len(matrix))
         if self.classes is not None:
-            _checks.whole(self, "classes", self.classes, 1)
+            _checks.whole(self, "classes", self.classes, 1, MOST_CLASSES)
         if self.cost is not None and (np.diagonal(self.cost).any() or np.min(self.cost) < 0):
             raise _checks.wrong(self, "cost", "not negative, and 0 on the diagonal", self.cost)
         if self.label_kernel is not None:
@@ -212,7 +214,7 @@ class Softmax(Loss):
 
     def __post_init__(self) -> None:
         if self.classes is not None:
-            _checks.whole(self, "classes", self.classes, 1)
+            _checks.whole(self, "classes", self.classes, 1, MOST_CLASSES)
 
     def value(self, z: Floats, y: int) -> float:
         return float(-log_softmax(z)[y])

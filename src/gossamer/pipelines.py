@@ -115,6 +115,25 @@ class OnlinePipeline(Stored, Pipeline):  # type: ignore[misc]
         for (_, step), new in zip(self.steps, learned, strict=False):
             step.__dict__ = new.__dict__
 
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        """What a file says: the steps have checked themselves, here that they are steps, and go together."""
+        super()._relearn(learned)
+        steps = self.steps
+        listed = isinstance(steps, list) and all(isinstance(step, tuple) and len(step) == 2 for step in steps)
+        if not listed or not all(isinstance(name, str) and hasattr(step, "get_params") for name, step in steps):
+            raise _checks.wrong(self, "steps", "a list of (name, step)", steps)
+        if learned:
+            raise _checks.wrong(self, "learned", "empty: the steps have learned", sorted(learned))
+        self._check_steps()
+        self._validate_names([name for name, _ in steps])
+        widths = [getattr(step, "n_features_in_", None) for _, step in steps]
+        fitted = [hasattr(step, "__sklearn_is_fitted__") and step.__sklearn_is_fitted__() for _, step in steps[:-1]]
+        if any(hasattr(step, "predict_learn") for _, step in steps[:-1]):
+            raise _checks.wrong(self, "steps", "transformers before the last", steps)
+        taught = "learner_" in vars(steps[-1][1])
+        if len({width for width in widths if width is not None}) > 1 or (taught and not all(fitted)):
+            raise _checks.wrong(self, "steps", "steps that have learned the same rows", widths)
+
     def _check_steps(self) -> None:
         if not self.steps:
             raise _checks.wrong(self, "steps", "at least a model", self.steps)

@@ -175,7 +175,7 @@ class Rescaled(Learner):
 
     def _use(self, machine: Any) -> None:
         super()._use(None)  # no fast path for single rows: they are to be mapped
-        self._machine = machine
+        self._made = machine
 
     @property
     def points(self) -> Any:
@@ -194,7 +194,39 @@ class Rescaled(Learner):
 
     def restore(self, state: dict[str, Any]) -> None:
         """As `Learner.restore`."""
+        moments = state.get("moments")
+        if state:
+            self._check_moments(moments, state.get("points"))
         super().restore({name: value for name, value in state.items() if name != "moments"})
-        self._moments = state.get("moments")
+        self._moments = moments
+
+    def _parameters(self) -> dict[str, Any]:
+        kernel = self.kernel
+        assert isinstance(kernel, Additive)
+        made = Additive(kernel.base, kernel.weights, self.made.products, self.made.differences)
+        return {**super()._parameters(), "kernel": made}
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        moments = learned.get("moments")
+        if learned:
+            self._check_moments(moments, learned.get("points"))
+        super()._relearn({name: value for name, value in learned.items() if name != "moments"})
+        self._moments = moments
+
+    def _check_moments(self, moments: Any, points: Any) -> None:
+        """Four rows of finite numbers, a column for each coordinate of the points, which lie in (0, 1)."""
+        wide = points.shape[1] if isinstance(points, np.ndarray) and points.ndim == 2 else 0
+        pairs = [i for pair in (*self.made.products, *self.made.differences) for i in pair]
+        fits = isinstance(moments, np.ndarray) and moments.dtype == np.float64 and moments.shape == (4, wide)
+        fits = fits and wide > self._extra and max(pairs, default=0) < wide - self._extra
+        if not fits or not (np.isfinite(moments).all() and moments[0].min() >= 1 and moments[3].min() >= 0):
+            raise _checks.wrong("Learner", "state['moments']", f"4 x {wide} numbers of the coordinates", moments)
+        if (moments[0] != moments[0, 0]).any() or moments[0, 0] > 2**62:
+            raise _checks.wrong("Learner", "state['moments']", "of one count", moments[0])
+
+    @property
+    def features(self) -> int | None:
+        """The features of a row as it comes."""
+        return None if self._moments is None else self.width - self._extra
 
 

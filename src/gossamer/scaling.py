@@ -10,9 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _core, _rows
 from gossamer._checks import Array
+from gossamer._loaded import check_names
 from gossamer._stored import Stored
 from gossamer.expansion import Floats
 
+#: As many rows can be counted.
+MOST_ROWS = 2**62
 #: What the scaler keeps of what it has learned: numbers and arrays.
 LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_")
 
@@ -84,9 +87,7 @@ class OnlineScaler(Stored, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     def _learn(self, X: Any, *, fresh: bool, scale: bool) -> Array:
         """Learn the rows and commit at the end: a failure changes nothing. The rows, scaled if that is wanted."""
-        forget = _checks.number(self, "forget", self.forget, 0.0, 1.0, "left")
-        for name in ("with_mean", "with_std"):
-            _checks.one_of(self, name, getattr(self, name), [False, True])
+        forget = self._check_parameters()
         fresh = fresh or "mean_" not in self.__dict__
         names = _rows.names(self, X, fitted=not fresh)
         X = self._matrix(X, None if fresh else self.n_features_in_)
@@ -105,6 +106,12 @@ class OnlineScaler(Stored, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         self.mean_, self.squares_, self.weight_, self.n_seen_ = mean, squares, weight, seen + len(X)
         return np.asarray(X if out is None else out)
 
+    def _check_parameters(self) -> float:
+        forget = _checks.number(self, "forget", self.forget, 0.0, 1.0, "left")
+        for name in ("with_mean", "with_std"):
+            _checks.one_of(self, name, getattr(self, name), [False, True])
+        return forget
+
     def _matrix(self, X: Any, width: int | None) -> Array:
         rows = _checks.matrix(self, X, width, finite=False)
         if not len(rows):
@@ -114,16 +121,19 @@ class OnlineScaler(Stored, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     def _relearn(self, learned: dict[str, Any]) -> None:
         """What a file says was learned, checked before the core sees it."""
         super()._relearn(learned)
+        self._check_parameters()
         if not learned:
             return
         width = _checks.whole(self, "n_features_in_", learned.get("n_features_in_"), 1)
-        _checks.whole(self, "n_seen_", learned.get("n_seen_"), 1)
+        if _checks.whole(self, "n_seen_", learned.get("n_seen_"), 1) > MOST_ROWS:
+            raise _checks.wrong(self, "n_seen_", f"an int up to {MOST_ROWS}", learned["n_seen_"])
         _checks.number(self, "weight_", learned.get("weight_"), 0.0, np.inf)
         for name in ("mean_", "squares_"):
             found: Any = learned.get(name)
             fits = isinstance(found, np.ndarray) and found.dtype == np.float64 and found.shape == (width,)
             if not fits or not np.isfinite(found).all() or (name == "squares_" and bool((found < 0).any())):
                 raise _checks.wrong(self, name, f"{width} finite numbers", found)
+        check_names(self, learned.get("feature_names_in_"), width)
 
     @property
     def var_(self) -> Floats:

@@ -167,6 +167,8 @@ class Additive(Kernel):
 
     def __post_init__(self) -> None:
         several = isinstance(self.base, (list, tuple))
+        if several and not self.base:
+            raise _checks.wrong(self, "base", "at least one kernel", self.base)
         for base in self.base if several else (self.base,):
             if not isinstance(base, Kernel):
                 raise _checks.wrong(self, "base", "a Kernel of one number, or a list of one per coordinate", base)

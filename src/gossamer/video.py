@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["PLAIN", "BackgroundSubtractor"]
 
 FOREGROUND, SHADOW = 255, 127
+#: Pixels that learn together in the core.
+TILE = 32
 #: What a pixel's kernel may widen to, in grey levels.
 WIDEST = 40.0
+
+#: The most that the parameters may ask for in memory and threads.
+MOST_TURNS, MOST_THREADS = 2**16, 1024
 
 #: The options that leave the papers' algorithm and nothing else.
 PLAIN: dict[str, Any] = {
@@ -101,10 +106,8 @@ class BackgroundSubtractor(Stored):
     def _checked(self) -> dict[str, float]:
         """The numbers that the bank takes."""
         _checks.one_of(self, "rule", self.rule, ["silk", "norma"])
-        if _checks.whole(self, "budget", self.budget, 1) > 255:
-            raise _checks.wrong(self, "budget", "an int in [1, 255]", self.budget)
-        if _checks.whole(self, "evidence", self.evidence, 0) > 7:
-            raise _checks.wrong(self, "evidence", "an int in [0, 7]", self.evidence)
+        _checks.whole(self, "budget", self.budget, 1, 255)
+        _checks.whole(self, "evidence", self.evidence, 0, 7)
         for name in ("patience", "memory", "width"):
             _checks.number(self, name, getattr(self, name), 0.0, math.inf)
         for name in ("C", "rate"):
@@ -124,9 +127,10 @@ class BackgroundSubtractor(Stored):
         _checks.number(self, "margin", self.margin, 0.0, math.inf, "left" if self.nu is not None else "neither")
         _checks.number(self, "haste", self.haste, 1.0, math.inf, "left")
         _checks.one_of(self, "features", self.features, ["luma", "bgr"])
-        _checks.whole(self, "every", self.every, 1)
-        if self.threads is not None:
-            _checks.whole(self, "threads", self.threads, 1)
+        if _checks.whole(self, "every", self.every, 1) > MOST_TURNS:
+            raise _checks.wrong(self, "every", f"an int in [1, {MOST_TURNS}]", self.every)
+        if self.threads is not None and _checks.whole(self, "threads", self.threads, 1) > MOST_THREADS:
+            raise _checks.wrong(self, "threads", f"an int in [1, {MOST_THREADS}]", self.threads)
         keep, step, level_rate = self._step()
         return {
             "budget": self.budget, "implicit": self.rule == "silk", "keep": keep, "step": step,
@@ -228,7 +232,9 @@ class BackgroundSubtractor(Stored):
 
     def _made(self, shape: tuple[int, ...]) -> _core.PixelBank:
         height, width, channels = shape
-        return _core.PixelBank(height, width, channels, self._options, self.threads or os.cpu_count() or 1)
+        processors = os.cpu_count() or 1
+        threads = min(self.threads or processors, max(8, 4 * processors))  # a file may ask for any number
+        return _core.PixelBank(height, width, channels, self._options, threads)
 
     # --------------------------------------------------------------------------------------------------------- state
 
@@ -247,7 +253,14 @@ class BackgroundSubtractor(Stored):
             return self
         if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
             raise _checks.wrong(self, "state", "of frames of shape (height, width) or (height, width, 3)", shape)
-        bank = self._made((*shape[:2], 1 if len(shape) == 2 else shape[2]))
+        # before memory is taken for so many pixels: they are in the state, with their colours and weights
+        channels = 1 if len(shape) == 2 else shape[2]
+        tiles = -(-shape[0] * shape[1] // TILE)
+        slots: Any = state.get("slots")
+        wanted = tiles * TILE * (channels + 4) * self.budget
+        if not isinstance(slots, np.ndarray) or slots.shape != (wanted,):
+            raise _checks.wrong(self, "state", f"{wanted} bytes of slots for frames of shape {shape}", np.shape(slots))
+        bank = self._made((*shape[:2], channels))
         bank.restore({name: value for name, value in state.items() if name != "shape"})
         self._bank, self._shape = bank, tuple(shape)
         return self

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer.streams._csv import CSVStream
+from gossamer.streams._csv import CSVStream, check_delimiter
 from gossamer.streams._find import infer_task
 from gossamer.streams._lines import LABEL, JSONStream, LIBSVMStream
 from gossamer.streams._magic import PARQUET, identify
@@ -107,6 +107,9 @@ def open_stream(
         return MemoryStream(*frame_columns(source), options(target))
     if isinstance(source, np.ndarray):
         return MemoryStream(*array_columns(source, None), options(target))
+    _checks.one_of("open_stream", "decimal", decimal, [".", ","])
+    if delimiter is not None:
+        check_delimiter(delimiter, decimal)
     if format is not None:
         _checks.one_of("open_stream", "format", format, FORMATS)
     ending = ENDINGS.get(_end(source))

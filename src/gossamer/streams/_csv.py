@@ -29,9 +29,6 @@ class CSVStream(Stream):
     ) -> None:  # fmt: skip
         self._source, self.name = source, source.name
         self._delimiter, self._header, self._decimal = delimiter, header, decimal
-        _checks.one_of("open_stream", "decimal", decimal, [".", ","])
-        if delimiter is not None:
-            check_delimiter(delimiter, decimal)
         # what is missing, as text and as number
         self._missing, self._missing_numbers = [*MISSING, *options.na_texts], options.na_numbers
         if header is not None:

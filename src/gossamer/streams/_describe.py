@@ -17,6 +17,7 @@ LINES = 40
 #: A text that could be meant as a number, and what is put around numbers.
 DISGUISED = re.compile(r"[+-]?[$€£¥]?[ \u00a0]?[+-]?\d[\d.,'\u2019 \u00a0]{0,30}[ \u00a0]?[%$€£¥]?", re.ASCII)
 COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})*", re.ASCII)
 CURRENCY = "$€£¥"
 
 
@@ -54,7 +55,9 @@ def _hint(texts: list[str], decimal: str) -> str:
     some = texts[:50]
     if not some or not all(len(text) <= 40 and DISGUISED.fullmatch(text) for text in some):
         return ""
-    if decimal != "," and all(COMMA.fullmatch(text) or text.lstrip("+-").isdecimal() for text in some):
+    thousands = all(THOUSANDS.fullmatch(text) for text in some)
+    commas = all(COMMA.fullmatch(text) or text.lstrip("+-").isdecimal() for text in some)
+    if commas and not thousands and decimal != ",":
         return "numbers with a decimal comma? Then decimal=',' reads them"
     signs = "".join(some)
     what = [words for words, found in (

@@ -66,7 +66,7 @@ class Names:
 
     def shown(self) -> str:
         """The first of them, for an error."""
-        return ", ".join(map(repr, self.all[:20])) + (", ..." if len(self.all) > 20 else "")
+        return ", ".join(repr(name[:40]) for name in self.all[:20]) + (", ..." if len(self.all) > 20 else "")
 
 
 def repeated(names: Sequence[str]) -> str | None:

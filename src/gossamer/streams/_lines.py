@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from operator import ge
 from typing import Any
 
@@ -13,7 +14,7 @@ from gossamer import _checks
 from gossamer.streams._csv import BOM, LONGEST
 from gossamer.streams._find import check_width, repeated
 from gossamer.streams._memory import sampled, typed_block, without
-from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled, Values
+from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled, Values, coded_numbers
 from gossamer.streams._source import PIECE, Source
 from gossamer.streams._stream import BadRowError, Block, Options, Stream
 
@@ -218,8 +219,11 @@ class LIBSVMStream(LineStream):
         self._highest = options.max_features
         if n_features is not None:
             self._width = _checks.whole("open_stream", "n_features", n_features, 1)
-            self._highest = max(self._highest, self._width)
+            options = replace(options, max_features=max(options.max_features, self._width))
+            self._highest = options.max_features
         self._marks = np.array(options.na_numbers)
+        if options.target is None and options.columns is None:
+            options = replace(options, ignore=[*options.ignore, LABEL])
         super().__init__(options=options, source=source)
 
     def _begin(self, at: Any) -> None:
@@ -260,6 +264,13 @@ class LIBSVMStream(LineStream):
         return BadRowError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {str(error)[:200]}")
 
     def _settle(self) -> None:
+        target = self.schema.target
+        if target is not None and target.name != LABEL:
+            raise _checks.wrong("open_stream", "target", "'label' in LIBSVM, or left out", target.name)
+        for column in self.schema.features:
+            if column.kind != "number" or column.name == LABEL:
+                rule = "among the indices, whose values are numbers, in LIBSVM"
+                raise _checks.wrong("open_stream", "columns", rule, column.name)
         # where each index goes; -1 for those that are not used
         self._places = np.full(self._width, -1)
         for name, slot in self.schema.slots.items():
@@ -299,7 +310,9 @@ class LIBSVMStream(LineStream):
         X[np.repeat(np.arange(len(labels)), counts)[used], places[used]] = numbers[used]
         count = len(labels)
         target = self.schema.target
-        columns: dict[str, Values] = {} if target is None else {target.name: goals}
+        columns: dict[str, Values] = {}
+        if target is not None:
+            columns[target.name] = coded_numbers(goals) if target.kind in ("text", "date") else goals
         return Block(count, columns, starts[: count + 1], lines[: count + 1], X, error)
 
 

@@ -86,6 +86,7 @@ class ParquetStream(Stream):
         if absent:
             raise _checks.wrong("open_stream", "position", f"one in data with a column {absent[0]!r}", "another")
         self._iterator = self._batches(self._next, self._chunk_rows(), names)
+        self._left: Any = None
 
     def _batches(self, start: int, rows: int, columns: list[str] | None) -> Iterator[Any]:
         """Record batches from a row on; row groups before it are not read."""
@@ -109,8 +110,8 @@ class ParquetStream(Stream):
                 yield batch.slice(skipped)
 
     def _pass_over(self, start: int, line: int) -> bool:
+        self._left = self._batch.slice(start + 1 - self._first)
         self._next = start + 1
-        self._iterator = self._batches(self._next, self._chunk_rows(), list(self.kinds))
         return True
 
     def _mark(self, start: int, line: int) -> Any:
@@ -122,12 +123,15 @@ class ParquetStream(Stream):
             return zlib.crc32(repr(self._file.metadata.to_dict()).encode())
 
     def _read(self, rows: int) -> Block | None:
-        batch = next(self._iterator, None)
+        batch = self._left if self._left is not None and self._left.num_rows else next(self._iterator, None)
         if batch is None:
             if self._next < (promised := self._file.metadata.num_rows):
                 rule = f"must have the {promised} rows that it says"
                 raise ValueError(f"{self.name} {rule}. Got {self._next} instead.")
             return None
+        # after a bad row the rest of a batch is read in small parts
+        self._batch, self._first, self._left = batch, self._next, batch.slice(rows)
+        batch = batch.slice(0, rows)
         starts = np.arange(self._next, self._next + batch.num_rows + 1)
         self._next += batch.num_rows
         kinds = self.kinds

@@ -40,7 +40,7 @@ RULES = {
 }
 
 
-@dataclass
+@dataclass(slots=True)
 class Coded:
     """Texts by number: ``values[codes]``, a code of -1 for a missing one."""
 
@@ -233,7 +233,7 @@ def _one_hot(out: Floats, given: Coded, categories: Sequence[str]) -> None:
     out[given.codes < 0] = np.nan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sampled:
     """The first values of a column; ``kind`` where the format knows it."""
 

@@ -52,7 +52,7 @@ class Source:
         self._ended = False
         self._ready, self._head, self.offset = b"", b"", 0
         # the checksum of the bytes up to `_summed`, and those after them that were read
-        self._sum, self._summed, self._unsummed = 0, 0, list[bytes]()
+        self._sum, self._summed, self._unsummed = 0, 0, list[bytes | memoryview]()
 
     def peek(self, count: int = HEAD) -> bytes:
         """The next bytes, which stay where they are."""
@@ -118,7 +118,7 @@ class Source:
     def _sum_to(self, offset: int) -> int:
         """The checksum of all bytes up to an offset; offsets only grow."""
         while self._unsummed and self._summed < offset:
-            data = self._unsummed.pop(0)
+            data = memoryview(self._unsummed.pop(0))  # a view: what remains of a piece is not copied for each row
             part = data[: offset - self._summed] if self._summed + len(data) > offset else data
             self._sum = zlib.crc32(part, self._sum)
             self._summed += len(part)

@@ -13,7 +13,7 @@ from gossamer import _checks
 from gossamer._checks import Array
 from gossamer.expansion import Floats
 from gossamer.streams._describe import Seen, describe, look
-from gossamer.streams._find import NUMBER, find_schema
+from gossamer.streams._find import NUMBER, Names, find_schema
 from gossamer.streams._means import Means, sample_means
 from gossamer.streams._schema import CATEGORIES, FEATURES, TASKS, Coded, Misfit, Sampled, Schema, Values
 
@@ -156,6 +156,7 @@ class Stream:
         #: How many rows were left out so far, for missing values and as bad ones; and what was wrong with the first.
         self.left_out, self.first_bad = (0, 0), ""
         self._error: Exception | None = None
+        self._careful = 0  # after a bad row, the most rows that are read at once, if not 0
         self._row = 0
         position = options.position
         if position is None:
@@ -271,6 +272,9 @@ class Stream:
                 chunk = self._chunk(block)
                 if isinstance(self._error, BadRowError) and self._options.bad_rows == "skip":
                     self._leave_out(self._error)
+                    self._careful = 16  # rows after a bad one are read again: few of them, so that time stays linear
+                elif self._careful:
+                    self._careful = 2 * self._careful if self._careful < self._options.chunk_rows else 0
             except (ValueError, StopIteration) as error:
                 self._error = error
                 break
@@ -320,14 +324,15 @@ class Stream:
     def _chunk_rows(self) -> int:
         """The most rows of the next chunk: as asked for, and not too many numbers."""
         rows = self._options.chunk_rows
-        return min(rows, max(1, CELLS // len(self.schema.names))) if self.bounded else rows
+        rows = min(rows, max(1, CELLS // len(self.schema.names))) if self.bounded else rows
+        return min(rows, self._careful) if self._careful else rows
 
     def _fitting(self, schema: Schema, names: list[str]) -> Schema:
         """A schema given, for data that must have its features; its target is used if it is there."""
         known = set(names)
         for column in schema.features:
             if column.name not in known:
-                shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+                shown = Names(names).shown()
                 raise ValueError(f"{self.name} must have the column {column.name!r}. Got the columns {shown} instead.")
         there = schema.target is not None and schema.target.name in known
         return Schema(schema.features, schema.target if there else None)
@@ -339,7 +344,8 @@ class Stream:
         """The error for a value, by the number of its row (from 1), its line where that differs, and its column."""
         text = repr(got[:80] if isinstance(got, (str, bytes)) else got)
         text = text if len(text) <= 80 else text[:77] + "..."
-        where = f"row {row}" + ("" if line is None else f" (line {line})") + (f", column {column!r}" if column else "")
+        where = f"row {row}" + ("" if line is None else f" (line {line})")
+        where += f", column {column[:80]!r}" if column else ""
         return BadRowError(f"{self.name}, {where}: must be {rule}. Got {text} instead.")
 
     def _chunk(self, block: Block) -> Chunk | None:

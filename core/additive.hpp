@@ -3,13 +3,12 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "coordinates.hpp"
+#include "gate.hpp"
 #include "loop.hpp"
 #include "tree.hpp"
 
@@ -39,6 +38,9 @@ private:
 
 template <class T> class Additive : Evaluator {
 public:
+    mutable Gate gate;
+    bool retired = false;  // another one goes on from its state: single rows are sent there
+
     Additive(std::vector<Coordinate> coordinates, Loop loop, int d)
         : coordinates_(std::move(coordinates)), loop_(std::move(loop)), d_(d), points_(d) {
         Expansion& e = loop_.expansion;
@@ -52,9 +54,9 @@ public:
     int outputs() const { return loop_.expansion.outputs(); }
     int effects() const { return static_cast<int>(coordinates_.size()); }
     Loop& loop() { return loop_; }
+    const Loop& loop() const { return loop_; }
     const Table<T>& points() const { return points_; }
     const std::vector<T>& dropped_points() const { return dropped_; }
-    std::shared_mutex& mutex() const { return mutex_; }
 
     // whether a row may be learned or scored: inside the kernel's domain, and k(x, x) finite
     bool accepts(const T* x) const {
@@ -71,7 +73,6 @@ public:
 
     // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
     void learn(const T* x, std::int64_t n, const Block<T>& all) {
-        std::unique_lock lock(mutex_);
         for (std::int64_t i = 0; i < n; ++i) {
             const auto from = [i](auto* p) { return p == nullptr ? p : p + i; };
             const T* row = x + i * d_;
@@ -99,16 +100,14 @@ public:
         }
     }
 
-    // [row * columns + output]: of the first outputs, as another thread may learn of more meanwhile
+    // [row * columns + output]: of the first outputs, as another thread may have learned of more since the caller asked for their number
     void score(const T* x, std::int64_t n, double* scores, int columns) const {
-        std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
         score_by(trees_, e.scale, e.offset, x, n, scores, columns);
     }
 
     // the mean of all hypotheses so far
     void score_mean(const T* x, std::int64_t n, double* scores, int columns) const {
-        std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
         std::vector<T> all = points_.rows();
         all.insert(all.end(), dropped_.begin(), dropped_.end());
@@ -132,7 +131,6 @@ public:
 
     // what each coordinate adds to each score: [(row * effects + coordinate) * columns + output]
     void score_effects(const T* x, std::int64_t n, double* scores, int columns) const {
-        std::shared_lock lock(mutex_);
         std::vector<double> sums(rows()), room(scratch());
         for (std::int64_t i = 0; i < n; ++i)
             for (int k = 0; k < effects(); ++k) {
@@ -333,7 +331,6 @@ private:
     std::vector<T> dropped_;            // points that left but still count in the mean
     std::vector<Tree> trees_;
     std::vector<double> keys_, others_, coefs_;  // of the example at hand
-    mutable std::shared_mutex mutex_;
 };
 
 }  // namespace gossamer

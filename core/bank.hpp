@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bank_state.hpp"
+#include "gate.hpp"
 #include "scaler.hpp"
 #include "threads.hpp"
 
@@ -259,6 +260,8 @@ private:
 // The desks of a few threads.
 template <class T> class Bank {
 public:
+    mutable Gate gate;  // of the desks: one call at a time
+
     explicit Bank(Make make) : make_(std::move(make)) {}
     Bank(const Bank&) = delete;
     Bank& operator=(const Bank&) = delete;

@@ -1,17 +1,22 @@
-// The border between Python and the core: types are checked here, the GIL is released here, and nothing is decided.
+// The border between Python and the core: types are checked here, the GIL is released here, and nothing is decided. How
+// the locks of the core are taken, in this and the other bindings, and in which order: border.hpp. Its rules hold
+// everywhere: no Python object is made, and no callback can run, while one is held; none is awaited with the GIL in hand.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
 #include <optional>
 
 #include "additive.hpp"
+#include "border.hpp"
 #include "finite.hpp"
 #include "learner.hpp"
+#include "saved.hpp"
 #include "scaler.hpp"
 
 namespace nb = nanobind;
@@ -34,7 +39,10 @@ template <class T> auto array(std::vector<T> values, std::vector<std::size_t> sh
     nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner);
 }
-template <class T> auto array(const std::vector<T>& values) { return array(values, {values.size()}); }
+template <class T> auto array(std::vector<T> values) {
+    const std::size_t n = values.size();
+    return array(std::move(values), {n});
+}
 template <class T> std::vector<T> values(nb::handle h) {
     const auto a = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(h);
     return std::vector<T>(a.data(), a.data() + a.size());
@@ -67,45 +75,20 @@ Rows2 rows_of(nb::handle h) {
     return rows;
 }
 
-// every number that is saved, by name
-template <class F> void each_number(F&& f, Loop& loop) {
-    Expansion& e = loop.expansion;
-    f("scale", e.scale);
-    f("trace_scale", e.trace_scale);
-    f("offset", e.offset);
-    f("norm2", e.norm2);
-    f("mix", e.mix);
-    f("inner", e.inner);
-    f("rate", e.rate);
-    f("rounds_scale", e.rounds_scale);
-    f("offset_sum", e.offset_sum);
-    f("refresh_in", e.refresh_in);
-    f("discarded", e.discarded);
-    f("spent", e.spent);
-    f("room", e.room);
-    f("window", e.window);
-    f("window_lost", e.window_lost);
-    f("inverse_age", e.inverse.age);
-    f("known", loop.known);
-    f("steps", loop.steps);
-    f("updates", loop.updates);
-    f("mistakes", loop.mistakes);
-}
-
-State state_of(Loop& loop) {
-    const Expansion& e = loop.expansion;
+State made_of(Saved&& saved, const Loop& loop) {
     State state;
-    state["raw"] = array(e.raw);
-    state["trace"] = array(e.trace);
-    state["summed"] = array(e.summed);
-    state["dropped"] = array(e.dropped);
-    state["kappas"] = array(e.kappas);
-    state["entered"] = array(e.entered);
-    state["births"] = array(e.births);
-    state["ids"] = array(e.ids);
-    if (e.inverse.active) state["inverse"] = array(e.inverse.triangle());
-    state["level"] = loop.level();
-    each_number([&](const char* name, auto number) { state[name] = number; }, loop);
+    state["raw"] = array(saved.raw);
+    state["trace"] = array(saved.trace);
+    state["summed"] = array(saved.summed);
+    state["dropped"] = array(saved.dropped);
+    state["kappas"] = array(std::move(saved.kappas));
+    state["entered"] = array(std::move(saved.entered));
+    state["births"] = array(std::move(saved.births));
+    state["ids"] = array(std::move(saved.ids));
+    if (saved.with_inverse) state["inverse"] = array(std::move(saved.inverse));
+    state["level"] = saved.level;
+    std::size_t i = 0;  // only the names and types of the loop's numbers are looked at
+    each_number([&](const char* name, const auto&) { std::visit([&](auto v) { state[name] = v; }, saved.numbers[i++]); }, loop);
     return state;
 }
 
@@ -115,39 +98,18 @@ void expect(std::size_t got, std::size_t wanted, const char* what) {
                                     std::to_string(wanted) + " entries. Got " + std::to_string(got) + " instead.");
 }
 
-void restore(Loop& loop, const State& state) {
-    Expansion& e = loop.expansion;
-    Rows2 raw = rows_of(state["raw"]), trace = rows_of(state["trace"]), summed = rows_of(state["summed"]);
-    const Rows2 dropped = rows_of(state["dropped"]);
-    const Values kappas = values<double>(state["kappas"]), entered = values<double>(state["entered"]);
-    const auto births = values<std::int64_t>(state["births"]), ids = values<std::int64_t>(state["ids"]);
-    const std::size_t n = raw.size(), m = births.size();
-    const auto known = nb::cast<std::int64_t>(state["known"]);
-    const std::size_t outputs = static_cast<std::size_t>(std::max<std::int64_t>(known, 1));
-    bool fits = n == outputs && (e.labels.empty() || e.labels.size() == n * n) && summed.size() == n &&
-                dropped.size() == n && kappas.size() == m && entered.size() == m && ids.size() == m &&
-                trace.size() == (e.trace.empty() ? 0 : n);
-    for (const Rows2* rows : {&raw, &trace, &summed})
-        for (const Values& row : *rows) fits = fits && row.size() == m;
-    if (!fits) throw std::invalid_argument("The 'state' parameter of the core must have arrays that fit together.");
-    e.raw = raw;
-    e.trace = trace;
-    e.summed = summed;
-    e.dropped = dropped;
-    e.kappas = kappas;
-    e.entered = entered;
-    e.births = births;
-    e.ids = ids;
-    e.inverse.clear();
-    if (state.contains("inverse")) {
-        const Values inverse = values<double>(state["inverse"]);
-        expect(inverse.size(), m * (m + 1) / 2, "inverse");
-        e.inverse.set_triangle(inverse, static_cast<int>(m));
-    }
-    if (loop.adapts()) loop.set_level(nb::cast<double>(state["level"]));
+Saved saved_from(const State& state, const Loop& loop) {
+    Saved saved{rows_of(state["raw"]), rows_of(state["trace"]), rows_of(state["summed"]), rows_of(state["dropped"]),
+                values<double>(state["kappas"]), values<double>(state["entered"]), {},
+                values<std::int64_t>(state["births"]), values<std::int64_t>(state["ids"]), state.contains("inverse"), 0, {}};
+    if (saved.with_inverse) saved.inverse = values<double>(state["inverse"]);
+    saved.level = nb::cast<double>(state["level"]);
     each_number(
-        [&](const char* name, auto& number) { number = nb::cast<std::decay_t<decltype(number)>>(state[name]); }, loop);
-    e.restored();
+        [&](const char* name, const auto& number) {  // of the loop's only the type
+            saved.numbers.emplace_back(nb::cast<std::decay_t<decltype(number)>>(state[name]));
+        },
+        loop);
+    return saved;
 }
 
 // The events of a block for a caller who keeps the points: (0, row, slot) placed, (1, slot, last) removed, (2, slot and
@@ -195,6 +157,44 @@ template <class L, class T> bool acceptable(const L& learner, const Row<T>& x) {
     return static_cast<int>(x.shape(0)) == learner.features() && learner.accepts(x.data());
 }
 
+// a learner's state as it is while its gate is held
+template <class T> struct Whole {
+    Saved saved;
+    std::vector<T> points, dropped;
+    std::vector<std::int64_t> shape;  // of trees
+    bool with_shape = false;
+
+    template <class L> static Whole of(const L& self, bool with_points) {
+        Whole whole{Saved::of(self.loop()), {}, {}, {}, false};
+        if (with_points) whole.points = self.points().rows(), whole.dropped = self.dropped_points();
+        if constexpr (std::is_same_v<L, Additive<T>>) whole.shape = self.shape(), whole.with_shape = true;
+        return whole;
+    }
+};
+
+template <class T> auto matrix(std::vector<T>&& rows, int features) {
+    const std::size_t d = static_cast<std::size_t>(features), n = rows.size() / d;
+    return array(std::move(rows), {n, d});
+}
+
+template <class T, class L> void restore_all(L& self, const State& state, const Matrix<T>& points, const Matrix<T>& dropped) {
+    expect(points.shape(1), self.features(), "points");
+    expect(dropped.shape(1), self.features(), "dropped");
+    Whole<T> whole{saved_from(state, self.loop()), {}, {}, {}, state.contains("shape")};
+    whole.points.assign(points.data(), points.data() + points.size());
+    whole.dropped.assign(dropped.data(), dropped.data() + dropped.size());
+    if (whole.with_shape) whole.shape = values<std::int64_t>(state["shape"]);
+    change_long(self, [&] {
+        whole.saved.put(self.loop());
+        expect(points.shape(0), self.loop().expansion.size(), "points");
+        expect(dropped.shape(0), self.loop().expansion.dropped[0].size(), "dropped");
+        if constexpr (std::is_same_v<L, Additive<T>>)
+            self.restore_points(whole.points, std::move(whole.dropped), whole.with_shape ? &whole.shape : nullptr);
+        else
+            self.restore_points(whole.points, std::move(whole.dropped));
+    });
+}
+
 // what Learner<T>, Additive<T> and Finite<T> have in common
 template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char* name, const char* doc) {
     return nb::class_<L>(m, name, doc)
@@ -206,8 +206,7 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
                 expect(x.shape(1), self.features(), "X");
                 Block<T> block;
                 fill(block, n, y, weights, rates, ids, scores, levels);
-                nb::gil_scoped_release release;
-                self.learn(x.data(), static_cast<std::int64_t>(n), block);
+                change_long(self, [&] { self.learn(x.data(), static_cast<std::int64_t>(n), block); });
             },
             "x"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(), "scores"_a, "levels"_a.none())
         .def(
@@ -221,16 +220,20 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
                 block.y = &target;
                 block.weights = &weight;
                 block.scores = &score;
-                self.learn(x.data(), 1, block);
-                return score;
+                const bool learned = change(self, [&] {
+                    if (!self.retired) self.learn(x.data(), 1, block);
+                    return !self.retired;
+                });
+                return learned ? std::optional<double>(score) : std::nullopt;
             },
-            "x"_a, "y"_a.none(), "weight"_a, "The score before the update; None if something is not acceptable.")
+            "x"_a, "y"_a.none(), "weight"_a, "The score before the update; None if something is not acceptable, or the learner is retired.")
+        .def("retire", [](L& self) { change_long(self, [&] { self.retired = true; }); }, "Refuse single rows from now on.")
         .def(
             "score_one",
             [](const L& self, Row<T> x) -> std::optional<double> {
                 if (!acceptable(self, x)) return std::nullopt;
                 double score;
-                self.score(x.data(), 1, &score, 1);
+                look(self, [&] { self.score(x.data(), 1, &score, 1); });
                 return score;
             },
             "x"_a, "The score; None if x is not acceptable.")
@@ -239,50 +242,47 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
             [](const L& self, Matrix<T> x, Square scores, bool mean) {
                 expect(x.shape(1), self.features(), "X");
                 expect(scores.shape(0), x.shape(0), "scores");
-                nb::gil_scoped_release release;
                 const auto n = static_cast<std::int64_t>(x.shape(0));
                 const int columns = static_cast<int>(scores.shape(1));
-                mean ? self.score_mean(x.data(), n, scores.data(), columns)
-                     : self.score(x.data(), n, scores.data(), columns);
+                return look_long(self, [&] {
+                    mean ? self.score_mean(x.data(), n, scores.data(), columns)
+                         : self.score(x.data(), n, scores.data(), columns);
+                    return self.loop().level();
+                });
             },
-            "x"_a, "scores"_a, "mean"_a)
+            "x"_a, "scores"_a, "mean"_a, "Writes the scores; returns the level of the same moment.")
         .def("points",
              [](const L& self) {
-                 std::shared_lock lock(self.mutex());
-                 return array(std::vector<T>(self.points().rows()),
-                              {static_cast<std::size_t>(self.points().size()), static_cast<std::size_t>(self.features())});
+                 std::vector<T> rows = look_long(self, [&] { return std::vector<T>(self.points().rows()); });
+                 return matrix(std::move(rows), self.features());
              })
-        .def("dropped_points",
-             [](const L& self) {
-                 std::shared_lock lock(self.mutex());
-                 const std::size_t d = self.features();
-                 return array(self.dropped_points(), {self.dropped_points().size() / d, d});
-             })
-        .def_prop_ro("steps", [](L& self) { return self.loop().steps; })
-        .def_prop_ro("known", [](L& self) { return self.loop().known; }, "classes seen so far")
-        .def_prop_ro("outputs", &L::outputs)
+        .def("state",
+             [](const L& self, bool points) {
+                 Whole<T> whole = look_long(self, [&] { return Whole<T>::of(self, points); });
+                 State state = made_of(std::move(whole.saved), self.loop());
+                 if (whole.with_shape) state["shape"] = array(std::move(whole.shape));
+                 if (!points) return state;
+                 state["points"] = matrix(std::move(whole.points), self.features());
+                 state["dropped_points"] = matrix(std::move(whole.dropped), self.features());
+                 return state;
+             },
+             "points"_a, "What was learned, all of one moment; with or without the points.")
+        .def(
+            "number",
+            [](const L& self, const std::string& name) {
+                return look(self, [&] {
+                    Saved::Number found = self.loop().level();
+                    each_number([&](const char* own, auto number) { if (name == own) found = number; }, self.loop());
+                    return found;
+                });
+            },
+            "name"_a, "One number of the state.")
+        .def("restore", &restore_all<T, L>, "state"_a, "points"_a, "dropped"_a)
+        .def_prop_ro("steps", [](const L& self) { return look(self, [&] { return self.loop().steps; }); })
+        .def_prop_ro(
+            "known", [](const L& self) { return look(self, [&] { return self.loop().known; }); }, "classes seen so far")
+        .def_prop_ro("outputs", [](const L& self) { return look(self, [&] { return self.outputs(); }); })
         .def_prop_ro("features", &L::features);
-}
-
-// the state of a loop and its points; `more` has what else a kind of learner keeps
-template <class T, class L> void restore_all(L& self, const State& state, const Matrix<T>& points, const Matrix<T>& dropped) {
-    std::unique_lock lock(self.mutex());
-    expect(points.shape(1), self.features(), "points");
-    expect(dropped.shape(1), self.features(), "dropped");
-    restore(self.loop(), state);
-    expect(points.shape(0), self.loop().expansion.size(), "points");
-    expect(dropped.shape(0), self.loop().expansion.dropped[0].size(), "dropped");
-    const std::vector<T> rows(points.data(), points.data() + points.size());
-    std::vector<T> gone(dropped.data(), dropped.data() + dropped.size());
-    if constexpr (std::is_same_v<L, Additive<T>>)
-        if (state.contains("shape")) {
-            const auto shape = values<std::int64_t>(state["shape"]);
-            self.restore_points(rows, std::move(gone), &shape);
-        } else {
-            self.restore_points(rows, std::move(gone), nullptr);
-        }
-    else
-        self.restore_points(rows, std::move(gone));
 }
 
 template <class T> void bind_learner(nb::module_& m, const char* name) {
@@ -295,18 +295,11 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
                 new (self) L(Kernel(kernel, features), make_loop(loss, rule, budget, average, gram, epsilon), features);
             },
             "kernel"_a, "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a, "features"_a)
-        .def("gram",
-             [](const L& self) {
-                 std::shared_lock lock(self.mutex());
-                 const std::size_t size = self.points().size();
-                 return array(self.gram(), {size, size});
-             })
-        .def("state",
-             [](L& self) {
-                 std::shared_lock lock(self.mutex());
-                 return state_of(self.loop());
-             })
-        .def("restore", &restore_all<T, L>, "state"_a, "points"_a, "dropped"_a);
+        .def("gram", [](const L& self) {
+            std::vector<double> gram = look_long(self, [&] { return self.gram(); });
+            const auto size = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(gram.size()))));
+            return array(std::move(gram), {size, size});
+        });
 }
 
 template <class T> void bind_additive(nb::module_& m, const char* name) {
@@ -326,19 +319,12 @@ template <class T> void bind_additive(nb::module_& m, const char* name) {
                 expect(x.shape(1), self.features(), "X");
                 expect(out.shape(0), x.shape(0), "out");
                 expect(out.shape(1), self.effects(), "out");
-                nb::gil_scoped_release release;
-                self.score_effects(x.data(), static_cast<std::int64_t>(x.shape(0)), out.data(),
-                                   static_cast<int>(out.shape(2)));
+                look_long(self, [&] {
+                    self.score_effects(x.data(), static_cast<std::int64_t>(x.shape(0)), out.data(),
+                                       static_cast<int>(out.shape(2)));
+                });
             },
             "x"_a, "out"_a, "What each coordinate adds to each score.")
-        .def("state",
-             [](L& self) {
-                 std::shared_lock lock(self.mutex());
-                 State state = state_of(self.loop());
-                 state["shape"] = array(self.shape());
-                 return state;
-             })
-        .def("restore", &restore_all<T, L>, "state"_a, "points"_a, "dropped"_a)
         .def_prop_ro("coordinates", &L::effects);
 }
 
@@ -355,17 +341,7 @@ template <class T> void bind_finite(nb::module_& m, const char* name) {
             },
             "kernel"_a, "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a, "features"_a, "limit"_a,
             "tolerance"_a, "frequencies"_a)
-        .def("coefs",
-             [](const L& self) {
-                 std::shared_lock lock(self.mutex());
-                 return array(self.coefs());
-             })
-        .def("state",
-             [](L& self) {
-                 std::shared_lock lock(self.mutex());
-                 return state_of(self.loop());
-             })
-        .def("restore", &restore_all<T, L>, "state"_a, "points"_a, "dropped"_a);
+        .def("coefs", [](const L& self) { return array(look_long(self, [&] { return self.coefs(); })); });
 }
 
 template <class T> void bind_checks(nb::module_& m) {
@@ -429,7 +405,7 @@ NB_MODULE(_core, m) {
     bind_bank(m);
     bind_video(m);
 
-    nb::class_<Loop>(m, "Loop", "The loop over blocks of kernel values that the caller has made.")
+    nb::class_<Loop>(m, "Loop", "The loop over blocks of kernel values that the caller has made; for one thread at a time.")
         .def(
             "__init__",
             [](Loop* self, const Spec& loss, const Spec& rule, const Spec& budget, const std::string& average,
@@ -468,11 +444,11 @@ NB_MODULE(_core, m) {
                  return nb::cast(array(self.expansion.get_gram(), {size, size}));
              },
              "k(points, points), if it is kept.")
-        .def("state", [](Loop& self) { return state_of(self); })
+        .def("state", [](const Loop& self) { return made_of(Saved::of(self), self); })
         .def(
             "restore",
             [](Loop& self, const State& state, std::optional<Square> gram) {
-                restore(self, state);
+                saved_from(state, self).put(self);
                 const std::size_t size = self.expansion.size();
                 if (gram) expect(gram->size(), size * size, "gram");
                 if (gram) self.expansion.set_gram(std::vector<double>(gram->data(), gram->data() + gram->size()));

@@ -1,4 +1,4 @@
-// The border of the bank: states are Python's bytes, and the GIL is released while the rows are learned.
+// The border of the bank: states are Python's bytes, and the GIL is released while the rows are learned. Locks: border.hpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "bank.hpp"
+#include "border.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -108,12 +109,11 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 call.weights = weights ? weights->data() : nullptr;
                 call.gammas = gammas ? gammas->data() : nullptr;
                 std::vector<std::string> made(found.size());
-                {
-                    nb::gil_scoped_release release;
+                change_long(self, [&] {
                     self.each(static_cast<std::int64_t>(found.size()), threads, [&](Desk<T>& desk, std::int64_t k) {
                         made[k] = desk.learn(found[k].data, found[k].size, k, call);
                     });
-                }
+                });
                 States after;
                 for (std::size_t k = 0; k < made.size(); ++k) {
                     if (made[k].empty()) {  // nothing was learned
@@ -136,9 +136,10 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 Call<T> call = make_call<T>(self, found.size(), x, rows, starts, ranks, out, refused, columns);
                 expect(winners.size() == x.shape(0), "a winner for each row");
                 call.winners = winners.data();
-                nb::gil_scoped_release release;
-                self.each(static_cast<std::int64_t>(found.size()), threads, [&](Desk<T>& desk, std::int64_t k) {
-                    desk.score(found[k].data, found[k].size, k, call);
+                change_long(self, [&] {  // the desks, though no model
+                    self.each(static_cast<std::int64_t>(found.size()), threads, [&](Desk<T>& desk, std::int64_t k) {
+                        desk.score(found[k].data, found[k].size, k, call);
+                    });
                 });
             },
             "states"_a, "x"_a, "rows"_a, "starts"_a, "ranks"_a, "out"_a, "refused"_a, "winners"_a, "columns"_a,
@@ -146,7 +147,9 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def(
             "check",
             [](B& self, const nb::bytes& state) {
-                self.each(1, 1, [&](Desk<T>& desk, std::int64_t) { desk.check(state.c_str(), state.size()); });
+                const char* data = state.c_str();
+                const std::size_t size = state.size();
+                change_long(self, [&] { self.each(1, 1, [&](Desk<T>& desk, std::int64_t) { desk.check(data, size); }); });
             },
             "state"_a, "Raise unless these are the bytes of a model.");
 }

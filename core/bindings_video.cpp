@@ -1,11 +1,15 @@
-// The border between Python and the pixel bank.
+// The border between Python and the pixel bank. Locks: border.hpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cmath>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "border.hpp"
 #include "video.hpp"
 
 namespace nb = nanobind;
@@ -21,8 +25,8 @@ using Scores = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Options = nb::typed<nb::dict, nb::str, double>;
 using State = nb::typed<nb::dict, nb::str, nb::object>;
 
-template <class T> auto array(const std::vector<T>& values) {
-    auto* kept = new std::vector<T>(values);
+template <class T> auto array(std::vector<T>&& values) {
+    auto* kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
@@ -47,9 +51,16 @@ template <class Bank, class F> void each_array(Bank& bank, F&& f) {
 }
 
 State state_of(const PixelBank& bank) {
+    using Array = std::variant<std::vector<std::uint8_t>, std::vector<std::uint16_t>, std::vector<float>, std::vector<double>>;
+    std::vector<std::pair<const char*, Array>> arrays;
+    const long long frames = look_long(bank, [&] {
+        each_array(bank, [&](const char* name, const auto& values, std::ptrdiff_t) { arrays.emplace_back(name, values); });
+        return bank.frames;
+    });
     State state;
-    state["frames"] = bank.frames;
-    each_array(bank, [&](const char* name, const auto& values, std::ptrdiff_t) { state[name] = array(values); });
+    state["frames"] = frames;
+    for (auto& [name, values] : arrays)
+        std::visit([&, key = name](auto& kept) { state[key] = array(std::move(kept)); }, values);
     return state;
 }
 
@@ -69,11 +80,13 @@ void restore(PixelBank& bank, const State& state) {
         if (n > made.options.budget) throw wrong("used", "at most the budget");
     for (const double s : made.scales)
         if (!(s > 0 && s <= 1)) throw wrong("scales", "in (0, 1]");
-    bank.frames = made.frames;
-    bank.slots.swap(made.slots), bank.used.swap(made.used), bank.scales.swap(made.scales);
-    bank.margins.swap(made.margins), bank.spreads.swap(made.spreads), bank.before.swap(made.before);
-    bank.light = made.light;
-    bank.restored();
+    change_long(bank, [&] {
+        bank.frames = made.frames;
+        bank.slots.swap(made.slots), bank.used.swap(made.used), bank.scales.swap(made.scales);
+        bank.margins.swap(made.margins), bank.spreads.swap(made.spreads), bank.before.swap(made.before);
+        bank.light = made.light;
+        bank.restored();
+    });
 }
 
 VideoOptions options_of(const Options& d) {
@@ -81,7 +94,10 @@ VideoOptions options_of(const Options& d) {
     std::size_t taken = 0;
     const auto take = [&](const char* name, auto& field) {
         if (!d.contains(name)) return;
-        field = static_cast<std::decay_t<decltype(field)>>(nb::cast<double>(d[name]));
+        const double value = nb::cast<double>(d[name]);
+        if (std::is_integral_v<std::decay_t<decltype(field)>> && !(std::abs(value) <= 1e9))
+            throw std::invalid_argument("The options of a PixelBank must be in their ranges.");
+        field = static_cast<std::decay_t<decltype(field)>>(value);
         ++taken;
     };
     take("budget", o.budget), take("implicit", o.implicit), take("keep", o.keep), take("step", o.step);
@@ -116,35 +132,28 @@ void bind_video(nb::module_& m) {
         .def(
             "__init__",
             [](PixelBank* self, int height, int width, int channels, const Options& options, int threads) {
-                if (height < 1 || width < 1 || (channels != 1 && channels != 3))
-                    throw std::invalid_argument("A PixelBank must have pixels of 1 or 3 channels.");
-                const VideoOptions o = options_of(options);
-                if (o.budget < 1 || o.budget > 255 || o.every < 1 || o.radius < 0 || o.radius > 7)
-                    throw std::invalid_argument("The options of a PixelBank must be in their ranges.");
-                new (self) PixelBank(height, width, channels, o, threads);
+                new (self) PixelBank(height, width, channels, options_of(options), threads);
             },
             "height"_a, "width"_a, "channels"_a, "options"_a, "threads"_a)
         .def(
             "apply",
             [](PixelBank& self, Frame frame, double rate, Mask out) {
                 expect(self, frame), expect_plane(self, out);
-                nb::gil_scoped_release release;
-                self.apply(frame.data(), frame.stride(0), rate, out.data());
+                change_long(self, [&] { self.apply(frame.data(), frame.stride(0), rate, out.data()); });
             },
             "frame"_a, "rate"_a, "out"_a)
         .def(
             "score",
             [](PixelBank& self, Frame frame, Scores out) {
                 expect(self, frame), expect_plane(self, out);
-                nb::gil_scoped_release release;
-                self.score(frame.data(), frame.stride(0), out.data());
+                change_long(self, [&] { self.score(frame.data(), frame.stride(0), out.data()); });
             },
             "frame"_a, "out"_a)
         .def(
             "background",
             [](const PixelBank& self, Image out) {
                 expect_plane(self, out), expect(static_cast<int>(out.shape(2)) == self.channels, "out");
-                self.background(out.data());
+                look_long(self, [&] { self.background(out.data()); });
             },
             "out"_a)
         .def(
@@ -152,10 +161,10 @@ void bind_video(nb::module_& m) {
             [](PixelBank& self, Frame frame, Image out) {
                 expect(self, frame), expect_plane(self, out);
                 expect(static_cast<int>(out.shape(2)) == self.channels, "out");
-                self.compensate(frame.data(), frame.stride(0), out.data());
+                change_long(self, [&] { self.compensate(frame.data(), frame.stride(0), out.data()); });
             },
             "frame"_a, "out"_a)
         .def("state", &state_of)
         .def("restore", &restore, "state"_a)
-        .def_prop_ro("frames", [](const PixelBank& self) { return self.frames; });
+        .def_prop_ro("frames", [](const PixelBank& self) { return look(self, [&] { return self.frames; }); });
 }

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <mutex>
-#include <shared_mutex>
 #include <utility>
 #include <vector>
 
+#include "gate.hpp"
 #include "kernels.hpp"
 #include "loop.hpp"
 #include "points.hpp"
@@ -33,6 +32,9 @@ template <class T> struct Features {
 
 template <class T> class Finite {
 public:
+    mutable Gate gate;
+    bool retired = false;  // another one goes on from its state: single rows are sent there
+
     // `kernel` is the dictionary's; with frequencies, row-major, it is the product that makes their phases.
     // `tolerance`: the share of k(x, x) that has to lie outside the dictionary's span to join, inside to make a step
     Finite(Kernel kernel, Loop loop, int d, int limit, double tolerance, const std::vector<T>& frequencies)
@@ -45,9 +47,9 @@ public:
     int features() const { return d_; }
     int outputs() const { return loop_.expansion.outputs(); }
     Loop& loop() { return loop_; }
+    const Loop& loop() const { return loop_; }
     const Points<T>& points() const { return points_; }
     const std::vector<T>& dropped_points() const { return none_; }
-    std::shared_mutex& mutex() const { return mutex_; }
 
     // whether a row may be learned or scored: finite, and so is k(x, x)
     bool accepts(const T* x) const {
@@ -62,7 +64,6 @@ public:
 
     // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
     void learn(const T* x, std::int64_t n, const Block<T>& all) {
-        std::unique_lock lock(mutex_);
         for (std::int64_t first = 0; first < n;) {
             const int count = static_cast<int>(std::min<std::int64_t>(n - first, rows_at_once()));
             make(x + first * d_, count, block_);
@@ -86,16 +87,14 @@ public:
         }
     }
 
-    // [row * columns + output]: of the first outputs, as another thread may learn of more meanwhile
+    // [row * columns + output]: of the first outputs, as another thread may have learned of more since the caller asked for their number
     void score(const T* x, std::int64_t n, double* scores, int columns) const {
-        std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
         score_by(e.raw, e.scale, e.offset, x, n, scores, columns);
     }
 
     // the mean of all hypotheses so far
     void score_mean(const T* x, std::int64_t n, double* scores, int columns) const {
-        std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
         Rows2 sums;
         for (int c = 0; c < outputs(); ++c) sums.push_back(e.total(c));
@@ -357,7 +356,6 @@ private:
     Whitening whitening_;
     Features<T> block_;
     std::vector<T> none_;
-    mutable std::shared_mutex mutex_;
 };
 
 }  // namespace gossamer

@@ -1,11 +1,10 @@
 // A learner whose kernel is compiled too: kernel values by blocks of rows, then THE LOOP over each block.
 #pragma once
 #include <cstdint>
-#include <mutex>
-#include <shared_mutex>
 #include <utility>
 #include <vector>
 
+#include "gate.hpp"
 #include "kernels.hpp"
 #include "loop.hpp"
 #include "points.hpp"
@@ -16,6 +15,9 @@ namespace gossamer {
 
 template <class T> class Learner {
 public:
+    mutable Gate gate;
+    bool retired = false;  // another one goes on from its state: single rows are sent there
+
     Learner(Kernel kernel, Loop loop, int d) : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), points_(d) {}
 
     int features() const { return d_; }
@@ -24,7 +26,6 @@ public:
     const Loop& loop() const { return loop_; }
     const Points<T>& points() const { return points_; }
     const std::vector<T>& dropped_points() const { return dropped_; }
-    std::shared_mutex& mutex() const { return mutex_; }
     void use(Kernel kernel) { kernel_ = std::move(kernel); }
 
     // whether a row may be learned or scored: finite, and so is k(x, x)
@@ -40,7 +41,6 @@ public:
 
     // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
     void learn(const T* x, std::int64_t n, const Block<T>& all) {
-        std::unique_lock lock(mutex_);
         const auto from = [](auto* p, std::int64_t i) { return p == nullptr ? p : p + i; };
         for (std::int64_t i = 0; i < n;) {
             Block<T> block = all;
@@ -59,16 +59,14 @@ public:
         }
     }
 
-    // [row * columns + output]: of the first outputs, as another thread may learn of more meanwhile
+    // [row * columns + output]: of the first outputs, as another thread may have learned of more since the caller asked for their number
     void score(const T* x, std::int64_t n, double* scores, int columns) const {
-        std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
         score_by(points_, e.raw, e.scale, e.offset, x, n, scores, columns);
     }
 
     // the mean of all hypotheses so far
     void score_mean(const T* x, std::int64_t n, double* scores, int columns) const {
-        std::shared_lock lock(mutex_);
         const Expansion& e = loop_.expansion;
         Rows2 coefs;
         for (int c = 0; c < e.outputs(); ++c) {
@@ -251,7 +249,6 @@ private:
     std::vector<T> g_;
     std::vector<double> kappas_;
     double busy_ = 0.5;  // running share of rows that update: chooses the block, changes no result
-    mutable std::shared_mutex mutex_;
 };
 
 }  // namespace gossamer

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "gate.hpp"
 #include "light.hpp"
 #include "threads.hpp"
 #include "video_tiles.hpp"
@@ -42,6 +43,10 @@ struct VideoOptions {
 
 class PixelBank {
 public:
+    // What a bank may be, checked before anything is made: numbers of pixels and slots are ints.
+    static constexpr int longest_side = 1 << 16, most_pixels = 1 << 28, most_turns = 1 << 16;
+
+    mutable Gate gate;  // held alone by all but background(): a score too needs the buffers
     int height, width, channels;
     VideoOptions options;
     Light light;
@@ -54,7 +59,8 @@ public:
     std::vector<std::uint8_t> before;     // the features of the frame before
 
     PixelBank(int h, int w, int ch, const VideoOptions& o, int threads)
-        : height(h), width(w), channels(ch), options(o), light(h, w, ch), pool_(new Threads(threads)) {
+        : height(h), width(w), channels(ch), options(checked(h, w, ch, o)), light(h, w, ch),
+          pool_(new Threads(threads)) {
         clear();
     }
 
@@ -149,6 +155,15 @@ public:
     }
 
 private:
+    static const VideoOptions& checked(int h, int w, int ch, const VideoOptions& o) {
+        if (h < 1 || w < 1 || h > longest_side || w > longest_side || static_cast<long long>(h) * w > most_pixels)
+            throw std::invalid_argument("A PixelBank must have sides in [1, 65536] and at most 2^28 pixels.");
+        if (ch != 1 && ch != 3) throw std::invalid_argument("A PixelBank must have pixels of 1 or 3 channels.");
+        if (o.budget < 1 || o.budget > 255 || o.every < 1 || o.every > most_turns || o.radius < 0 || o.radius > 7)
+            throw std::invalid_argument("The options of a PixelBank must be in their ranges.");
+        return o;
+    }
+
     const VideoTiles& table_ = video_tiles();
     std::unique_ptr<Threads> pool_;
     std::vector<std::uint8_t> planes_, back_, deficits_, lit_;

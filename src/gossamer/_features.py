@@ -22,10 +22,11 @@ NUMBERS = "a dict of numbers (strings are one-hot encoded before)"
 
 
 class Columns:
-    """Which feature stands in which column. A feature that a row does not have is 0; spare columns are 0 too.
+    """Which feature stands in which column. A feature that a row does not have is 0; spare columns are 0 too. Nothing
+    of it changes, since other threads may read it: `added` makes another.
 
     >>> columns = Columns("Example")
-    >>> columns.add(columns.new({"b": 1.0, "a": 2.0}), width=4)
+    >>> columns = columns.added(columns.new({"b": 1.0, "a": 2.0}), width=4)
     >>> columns.row({"a": 2, "b": True}).tolist(), columns.row({"b": 1.5}).tolist(), columns.row({"c": 1.0})
     ([2.0, 1.0, 0.0, 0.0], [0.0, 1.5, 0.0, 0.0], None)
     """
@@ -53,10 +54,11 @@ class Columns:
         needed = max(len(self.places) + len(new), 1)
         return needed if not self.width else self.width if needed <= self.width else max(needed, 2 * self.width)
 
-    def add(self, new: Mapping[Name, int], width: int) -> None:
-        """From now on these features have their columns, of so many."""
-        self.places.update(new)
-        self.width, self._whole = width, None
+    def added(self, new: Mapping[Name, int], width: int) -> Columns:
+        """The same where these features have their columns, of so many."""
+        made = Columns(self.owner)
+        made.places, made.width = {**self.places, **new}, width
+        return made
 
     def row(self, x: Any) -> Floats | None:
         """The numbers of one row, not yet known to be finite; None if it has a feature without a column."""
@@ -145,8 +147,31 @@ class Learned:
         self.targets: dict[Label, float] = {}  # what the learner calls the labels
         self.name: Any = None  # of the targets in the last frame
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "learner"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "learner_" in self.estimator.__dict__:
+            self.learner = self.estimator.learner_  # the same one, not a copy of its own
+
+    def target(self, label: Any) -> float | None:
+        """What the learner calls a label; None if it was not seen before."""
+        try:
+            return self.targets.get(label)
+        except TypeError:  # not hashable
+            return None
+
+    def learn_fast(self, x: Row, target: Any, w: float) -> bool:
+        """Learn one row if compiled code takes it as it is; False if it has to be looked at. For any thread."""
+        row = self.columns.row(x)
+        try:
+            return row is not None and target is not True and self.learner.learn_fast(row, target, w) is not None
+        except TypeError:
+            return False
+
     def learn_one(self, x: Row, target: Any, w: float) -> bool:
-        """Learn one row, the short way; False if it has a feature that was not learned before."""
+        """Learn one row; False if it has a feature that was not learned before. For one thread at a time."""
         row = self.columns.row(x)
         if row is None:
             return False
@@ -157,8 +182,13 @@ class Learned:
             raise
         return True
 
+    def score_fast(self, x: Row) -> float | None:
+        """The score, if compiled code makes it; None if the row has to be looked at. For any thread."""
+        row = None if self.averaged else self.columns.row(x)
+        return None if row is None else self.learner.score_fast(row)
+
     def score_one(self, x: Row) -> Any:
-        """The score, or one for each class."""
+        """The score, or one for each class. For one thread at a time: a new feature may want more columns."""
         row = self.columns.row(x)
         if row is None:
             row = self.table(x)[0]
@@ -180,14 +210,16 @@ class Learned:
         more = ((0, 0), (0, width - self.columns.width))
         if width == self.columns.width:
             return
+        self.learner.retire()
         state, kernel = self.learner.state(), self.learner.kernel
         some = np.vstack([state["points"][:4], np.ones((1, self.columns.width))])
         narrow, wide = kernel(some, some), kernel(np.pad(some, more), np.pad(some, more))
         if not np.abs(wide - narrow).max() <= 1e-9 * np.abs(narrow).max():
+            self.learner.restore(state)
             rule = "the same with columns of zeros, where features come later"
             raise _checks.wrong(self.columns.owner, "kernel", rule, kernel)
         for name in ("points", "dropped_points"):
             state[name] = np.pad(state[name], more)
         self.learner.restore(state)
         self.estimator.n_features_in_ = width
-        self.columns.add({}, width)
+        self.columns = self.columns.added({}, width)  # last: a row of it fits the learner

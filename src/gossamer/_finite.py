@@ -32,7 +32,14 @@ class FiniteNative(Native):
         return partial(core, kernel=program, limit=budget.size, tolerance=budget.least(X.dtype), frequencies=nothing)
 
     def points(self) -> Array:
-        points = super().points()
+        return self._doubled(super().points())
+
+    def whole(self) -> dict[str, Any]:
+        state = super().whole()
+        return {**state, "points": self._doubled(state["points"])}
+
+    def _doubled(self, points: Array) -> Array:
+        """A frequency has a cosine and a sine."""
         return np.concatenate([points, points]) if self.waves else points
 
     def coefs(self) -> Floats:
@@ -150,8 +157,10 @@ class FiniteBlocks(Blocks):
             return np.zeros((0, len(X)))
         return self.whitening.features(np.asarray(self.kernel(points, X), dtype=np.float64))
 
-    def score(self, X: Any, mean: bool) -> Floats:
+    def score(self, X: Any, mean: bool, levels: Floats | None = None) -> Floats:
         e = self.loop.expansion
+        if levels is not None:
+            levels[:] = self.number("level")
         rounds = max(self.loop.steps, 1)
         weights, offset = (e.total / rounds, e.offset_sum / rounds) if mean else (e.coefs, e.offset)
         scores = [self._features(X[part]).T @ e.joint(weights).T for part in chunks(len(X), 1024)]

@@ -23,6 +23,7 @@ from gossamer._checks import Array
 from gossamer._loss import Loss
 from gossamer._rule import Rule
 from gossamer._stored import Stored
+from gossamer._turns import look
 from gossamer.budgets import Budget
 from gossamer.kernels import Kernel
 from gossamer.multiclass import Taxonomy
@@ -140,6 +141,11 @@ class Encoder:
         raise _checks.wrong(owner, path[-1] if path else "value", PLAIN, value)
 
     def _object(self, value: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(value, Stored):  # all of it of one moment
+            return look(value, lambda: self._written(value, path))
+        return self._written(value, path)
+
+    def _written(self, value: Any, path: tuple[str, ...]) -> Any:
         name, stored = name_of(type(value)), isinstance(value, Stored)
         given = value._parameters() if stored else {f.name: getattr(value, f.name) for f in fields(value) if f.init}
         node = {"type": "object", "class": name, "parameters": self._named(given, name, path)}

@@ -16,6 +16,7 @@ from gossamer._loss import Loss
 from gossamer._rule import Rule
 from gossamer._shown import Shown
 from gossamer._stored import Stored
+from gossamer._turns import Copied, changes, publish
 from gossamer.budgets import Budget
 from gossamer.expansion import Floats
 from gossamer.learner import Learner
@@ -25,8 +26,12 @@ from gossamer.multiclass import Taxonomy
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given")
 
 
-class Online(Shown, Stored, BaseEstimator):  # type: ignore[misc]
-    """A Learner made of the parameters. A subclass says which loss, rule and budget they mean."""
+class Online(Shown, Stored, Copied, BaseEstimator):  # type: ignore[misc]
+    """A Learner made of the parameters. A subclass says which loss, rule and budget they mean.
+
+    Threads learn one after the other. What was learned is replaced in one step (`publish`), so that who reads
+    ``__dict__`` once, as `_known` does, has a learner and its classes of one moment.
+    """
 
     #: Whether a feature that comes later, 0 in all rows before, leaves the scores as they are.
     takes_new_features: ClassVar[bool] = True
@@ -69,15 +74,23 @@ class Online(Shown, Stored, BaseEstimator):  # type: ignore[misc]
         learner = self.__dict__.get("learner_")
         return self._begin() if learner is None else learner
 
-    def _fitted(self) -> Learner:
-        learner: Learner | None = self.__dict__.get("learner_")
-        if learner is None:
+    def _known(self) -> dict[str, Any]:
+        """What was learned, all of one moment, whatever other threads learn."""
+        known: dict[str, Any] = self.__dict__
+        if "learner_" not in known:
             check_is_fitted(self, "learner_")
-        assert learner is not None
+        return known
+
+    def _fitted(self) -> Learner:
+        learner: Learner = self._known()["learner_"]
         return learner
 
-    def _scores(self, X: Any) -> Floats:
-        learner = self._fitted()
+    def _scores(self, X: Any, learner: Learner | None = None) -> Floats:
+        return self._scores_levels(X, learner)[0]
+
+    def _scores_levels(self, X: Any, learner: Learner | None = None) -> tuple[Floats, Floats]:
+        """Scores, and the level at the moment of each."""
+        learner = self._fitted() if learner is None else learner
         _rows.names(self, X, fitted=True)
         return _rows.score(learner, X, learner.average is not None)
 
@@ -85,27 +98,30 @@ class Online(Shown, Stored, BaseEstimator):  # type: ignore[misc]
         """The column names of a frame, checked if there were rows before."""
         return _rows.names(self, X, fitted="learner_" in self.__dict__)
 
-    def _keep(self, learner: Learner, names: Array | None) -> None:
-        """The batch went well: this is the learner from now on."""
+    def _keep(self, learner: Learner, names: Array | None, **more: Any) -> None:
+        """The batch went well: this is the learner from now on, with what else is known now."""
+        now = {"learner_": learner, **more}
         if "learner_" not in self.__dict__:
             points = learner.points
             if isinstance(points, np.ndarray):
-                self.n_features_in_ = int(points.shape[1])
+                now["n_features_in_"] = int(points.shape[1])
             if names is not None:
-                self.feature_names_in_ = names
-        self.learner_ = learner
+                now["feature_names_in_"] = names
+        if any(self.__dict__.get(name) is not value for name, value in now.items()):
+            publish(self, now)
 
     def _anew(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Forget everything and make ``n_passes`` passes; if one fails, nothing has changed."""
         fresh = clone(self)
         names = fresh._names(X)
         _fitting.fit(fresh, X, y, sample_weight)
-        for name in LEARNED:
-            self.__dict__.pop(name, None)
-        self.__dict__.update({name: fresh.__dict__[name] for name in LEARNED if name in fresh.__dict__})
-        if names is not None:
-            self.feature_names_in_ = names
+        learned = {name: fresh.__dict__[name] for name in LEARNED if name in fresh.__dict__}
+        self._replace(learned if names is None else {**learned, "feature_names_in_": names})
         return self
+
+    @changes
+    def _replace(self, learned: dict[str, Any]) -> None:
+        publish(self, learned, instead_of=LEARNED)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -164,6 +180,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """
         return self._learn(X, y, sample_weight, None)
 
+    @changes
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Floats:
         names = self._names(X)
         before = self.__dict__.get("_order", [])
@@ -179,10 +196,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         else:
             learner, scores = self._third_class(learner, X, codes, sample_weight)
             many = True
-        self._keep(learner, names)
-        if order != before:
-            self._order, self.classes_ = order, np.unique(np.array(order))
-        self._given = given
+        labels = {} if order == before else {"_order": order, "classes_": np.unique(np.array(order))}
+        self._keep(learner, names, _given=given, **labels)
         return scores[:, self._columns()] if many else self._signed(scores, codes, len(before), given)
 
     def _third_class(self, learner: Learner, X: Any, codes: Floats, sample_weight: Any) -> tuple[Learner, Floats]:
@@ -199,6 +214,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if split:
             scores, _ = _rows.learn(learner, X[:split], 2.0 * codes[:split] - 1.0, cut[0])
         later.kernel = learner.kernel
+        learner.retire()
         later.restore(_labels.widened(learner.state()))
         try:
             rest, _ = _rows.learn(later, X[split:], codes[split:], cut[1])
@@ -249,7 +265,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def _columns(self) -> list[int]:
         """Where each of ``classes_`` stands among the inner numbers."""
-        return [self._order.index(label) for label in self.classes_.tolist()]
+        known = self.__dict__
+        return [known["_order"].index(label) for label in known["classes_"].tolist()]
 
     def _signed(self, scores: Floats, codes: Floats, known: int, given: bool) -> Floats:
         """Inner scores as the outside sees them: until the second class has come, for the only one."""
@@ -260,25 +277,31 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         signs = np.where(np.arange(len(codes)) < alone, -1.0, -1.0 if turned else 1.0)
         return np.asarray(signs * scores)
 
+    def _decided(self, X: Any) -> tuple[Floats, Array]:
+        """What `decision_function` gives, and the classes that it is for."""
+        known = self._known()
+        scores, classes, order = self._scores(X, known["learner_"]), known["classes_"], known["_order"]
+        if scores.ndim == 2:  # another thread may have told the learner of more
+            return scores[:, [order.index(label) for label in classes.tolist()]], classes
+        turned = len(classes) == 1 or classes[1] != order[1]
+        return -scores if turned else scores, classes
+
     def decision_function(self, X: Any) -> Floats:
         """The score of each row, positive for ``classes_[1]``; with more classes, a column for each."""
-        scores = self._scores(X)
-        if scores.ndim == 2:
-            return scores[:, self._columns()]
-        turned = len(self.classes_) == 1 or self.classes_[1] != self._order[1]
-        return -scores if turned else scores
+        return self._decided(X)[0]
 
     def predict(self, X: Any) -> Array:
         """The class of each row; a score of 0 goes to ``classes_[1]``, of several equal scores the first wins."""
-        scores = self.decision_function(X)
-        if len(self.classes_) == 1:
-            return np.full(len(scores), self.classes_[0])
-        return np.asarray(self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(int)])
+        scores, classes = self._decided(X)
+        if len(classes) == 1:
+            return np.full(len(scores), classes[0])
+        return np.asarray(classes[scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(int)])
 
     @available_if(lambda self: getattr(self, "loss", None) == "logistic")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for the logistic loss."""
-        return _labels.probabilities(self.decision_function(X), len(self.classes_))
+        scores, classes = self._decided(X)
+        return _labels.probabilities(scores, len(classes))
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
@@ -299,6 +322,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         self.predict_learn(X, y, sample_weight)
         return self
 
+    @changes
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row and then learn it; returns the predictions."""
         names, learner = self._names(X), self._learner()
@@ -328,6 +352,7 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         self.predict_learn(X, y, sample_weight)
         return self
 
+    @changes
     def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Floats:
         """Score each row and then learn it; returns f(x) - rho as it was then, negative for an alarm."""
         scores, levels = self._learn(X, sample_weight)
@@ -350,7 +375,8 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Floats:
         """f(x) - rho: negative for an alarm."""
-        return self.score_samples(X) - self.offset_
+        scores, levels = self._scores_levels(X)
+        return scores - levels
 
     def predict(self, X: Any) -> Array:
         """1 for a usual row, -1 for an alarm."""

@@ -64,11 +64,12 @@ def learn(
     return _stacked(scores), np.concatenate(levels)
 
 
-def score(learner: Learner, X: Any, average: bool) -> Floats:
-    """`Learner.score`, for sparse rows too."""
+def score(learner: Learner, X: Any, average: bool) -> tuple[Floats, Floats]:
+    """`Learner.score_levels`, for sparse rows too."""
     if not _sparse(learner, X):
-        return learner.score(X, average)
-    return np.concatenate([learner.score(dense, average) for _, dense in _parts(_csr(learner, X))])
+        return learner.score_levels(X, average)
+    found = [learner.score_levels(dense, average) for _, dense in _parts(_csr(learner, X))]
+    return _stacked([scores for scores, _ in found]), np.concatenate([levels for _, levels in found])
 
 
 def check(learner: Learner, X: Any) -> Any:

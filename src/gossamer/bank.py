@@ -18,6 +18,7 @@ from gossamer._estimators import Estimators, description, kind_of, last_step, sh
 from gossamer._keyed import Groups, RowError, Rows, UnknownKeyError
 from gossamer._manifest import MOST_FEATURES, Manifest
 from gossamer._shelf import Shelf, plain, stored
+from gossamer._turns import changes
 from gossamer.expansion import Floats
 from gossamer.multiclass import Taxonomy
 
@@ -25,6 +26,8 @@ __all__ = ["ModelBank", "RowError", "UnknownKeyError"]
 
 #: The fewest models that are in memory together while rows are learned.
 FEWEST = 1024
+#: The most threads of a call.
+MOST_THREADS = 1024
 
 
 class ModelBank:
@@ -40,7 +43,7 @@ class ModelBank:
         While rows are learned, up to 1,024 models are in memory whatever their size.
     path : an SQLite file, where `commit` stores the models and the offset in one transaction; if it exists, the bank
         goes on from its last commit. None: none, or with ``memory`` a temporary one.
-    threads : how many; None: as many as there are processors.
+    threads : how many, up to 1,024; None: as many as there are processors.
     errors : "raise": a bad row (NaN, a wrong type, a label that may not come) is a ValueError, and nothing has changed.
         "report": such rows are left out, their output is NaN, and ``errors`` lists them.
     classes : all labels, for classifiers; None: labels may appear at any time.
@@ -76,7 +79,9 @@ class ModelBank:
         self.template = clone(model)
         self.memory = None if memory is None else _checks.whole(self, "memory", memory, 1)
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.threads = available if threads is None else _checks.whole(self, "threads", threads, 1)
+        self.threads = min(available, MOST_THREADS) if threads is None else _checks.whole(self, "threads", threads, 1)
+        if self.threads > MOST_THREADS:
+            raise _checks.wrong(self, "threads", f"an int in [1, {MOST_THREADS}]", threads)
         self._reports = _checks.one_of(self, "errors", errors, ["raise", "report"]) == "report"
         self._kind = kind_of(model)
         self._given = self._given_classes(classes)
@@ -99,6 +104,7 @@ class ModelBank:
 
     # ------------------------------------------------------------------------------------------------------- learning
 
+    @changes
     def learn(
         self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None
     ) -> Floats:
@@ -199,6 +205,7 @@ class ModelBank:
         scores, winners = self._ask("score", keys, X, unknown, room)
         return scores, winners
 
+    @changes
     def _ask(self, method: str, keys: Any, X: Any, unknown: str, room: Callable[[int], Any]) -> Any:
         """What the engine finds for the rows of all keys that have a model, in arrays that ``room`` makes."""
         _checks.one_of(self, "unknown", unknown, ["raise", "default"])
@@ -228,16 +235,19 @@ class ModelBank:
     def __len__(self) -> int:
         return len(self._shelf)
 
+    @changes
     def __contains__(self, key: Any) -> bool:
         return type(key) in _keyed.KEYS and self._shelf.has(key)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._shelf.keys()
+        return self.keys()
 
+    @changes
     def keys(self) -> Iterator[Any]:
-        """The keys of all models."""
-        return self._shelf.keys()
+        """The keys of all models, as they are now."""
+        return iter(list(self._shelf.keys()))
 
+    @changes
     def model(self, key: Any) -> Any:
         """An estimator that goes on from the model of a key, independent of the bank."""
         with self._lock:
@@ -247,11 +257,13 @@ class ModelBank:
                 first.feature_names_in_ = self.feature_names_in_.copy()
             return model
 
+    @changes
     def dump(self, key: Any) -> bytes:
         """The model of a key as bytes, for the `put` of a bank with the same model: checksummed, without pickle."""
         with self._lock:
             return bytes(self._engine.pack(self._state(key), self._labels))
 
+    @changes
     def put(self, key: Any, data: bytes) -> None:
         """Take over a model that `dump` gave; one that the key has is replaced. Wrong bytes change nothing."""
         if type(key) not in _keyed.KEYS:
@@ -271,6 +283,7 @@ class ModelBank:
             self._connect(engine, labels)
             self._shelf.put([key], [state], [state if known else None])
 
+    @changes
     def drop(self, key: Any) -> None:
         """Forget the model of a key."""
         with self._lock:
@@ -296,6 +309,7 @@ class ModelBank:
 
     # ----------------------------------------------------------------------------------------------------------- file
 
+    @changes
     def commit(self, offset: Any = None) -> None:
         """Store all models, and the offset (if none is given, that of the last `learn`), in one transaction.
 
@@ -307,6 +321,7 @@ class ModelBank:
             if told is not None:
                 self.offset = json.loads(told)
 
+    @changes
     def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Write all models as they are now, and the offset, to a new file; `restore` reads it."""
         with self._lock:
@@ -334,6 +349,7 @@ class ModelBank:
             raise
         return bank
 
+    @changes
     def close(self) -> None:
         """Give the file back. What was not committed is lost; the bank cannot be used any more.
 

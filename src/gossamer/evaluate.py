@@ -22,6 +22,7 @@ from gossamer._faces import Face, last_step, learner_of, task_of
 from gossamer._health import Health
 from gossamer._metrics import METRICS, RATIOS, Tally
 from gossamer._predictions import Predictions
+from gossamer._turns import changes, looks
 from gossamer.trace import Record, Trace
 
 __all__ = ["METRICS", "Predictions", "Prequential", "Record", "Trace", "prequential"]
@@ -139,6 +140,7 @@ class Prequential:
 
     # ------------------------------------------------------------------------------------------------- learning
 
+    @changes
     def update(self, X: Any, y: Any = None) -> Predictions:
         """Predict these rows, each before it is learned, and count; returns the predictions."""
         if y is None and self.task != "novelty":
@@ -190,6 +192,7 @@ class Prequential:
         """Whether the predictions have probabilities."""
         return self._face.tells
 
+    @changes
     def finish(self) -> Trace:
         """A last record for the rows that remain, and the trace."""
         if self._window:
@@ -197,6 +200,7 @@ class Prequential:
         return self.trace
 
     @property
+    @looks
     def trace(self) -> Trace:
         """What has been recorded so far."""
         return Trace(self.task, list(self._metrics), list(self._records), dict(self._confusion), self._unpredicted)
@@ -280,6 +284,7 @@ class Prequential:
 
     # ---------------------------------------------------------------------------------------------------- state
 
+    @looks
     def state(self) -> dict[str, Any]:
         """Everything but the model, as JSON can hold it: enough to go on exactly, with `restore`."""
         window = [
@@ -295,6 +300,7 @@ class Prequential:
         more = {"tally": self._tally.to_list(), "classes": sorted(self._classes), "warned": self._health.state()}
         return {**names, **more, "trace": self.trace.to_dict()}
 
+    @changes
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a `state` of an evaluation with the same parameters; the model is restored by itself."""
         trace = Trace.from_dict(state["trace"])

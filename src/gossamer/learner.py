@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from gossamer._checks import Array
 from gossamer._finite import make_learning_machine
 from gossamer._state import AT_ONCE, check_state, work_bytes
 from gossamer._stored import Stored
+from gossamer._turns import changes, looks
 from gossamer._twins import own_rates
 from gossamer.budgets import as_budget
 from gossamer.expansion import Floats
@@ -100,12 +102,12 @@ class Learner(Stored):
         """From now on learn with this machine; single rows go straight to compiled code where there is some."""
         self._made = machine
         self._waiting: dict[str, Any] | None = None
-        self._fast_learn: Callable[..., float | None] = _no_fast_path
-        self._fast_score: Callable[..., float | None] = _no_fast_path
+        self.learn_fast: Callable[..., float | None] = _no_fast_path
+        self.score_fast: Callable[..., float | None] = _no_fast_path
         if isinstance(machine, Native) and self.loss.target != "label":
-            self._fast_score = machine.core.score_one
+            self.score_fast = machine.core.score_one
             if not own_rates(self.rule):
-                self._fast_learn = machine.core.learn_one
+                self.learn_fast = machine.core.learn_one
 
     # ------------------------------------------------------------------------------------------------ learning
 
@@ -119,6 +121,20 @@ class Learner(Stored):
         back (`Adatron`). ``with_levels`` also returns the margin, epsilon or delta that each row met. Bad input raises
         before anything has changed.
         """
+        options = (X, y, sample_weight, ids, with_levels)
+        return self._learn_in_turn(*options) if self._takes_turns() else self._learn(*options)
+
+    def _takes_turns(self) -> bool:
+        """Whether a call to learn is one step for other threads only if they are kept out; the core does so itself."""
+        return own_rates(self.rule) or not isinstance(self._machine, Native)
+
+    @changes
+    def _learn_in_turn(self, *options: Any) -> Floats | tuple[Floats, Floats]:
+        return self._learn(*options)
+
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, ids: Any, with_levels: bool
+    ) -> Floats | tuple[Floats, Floats]:
         X = self.check_rows(X)
         targets = self._targets(y, len(X))
         weights = _checks.weights(self, sample_weight, len(X))
@@ -131,7 +147,7 @@ class Learner(Stored):
                 machine = make_learning_machine(self, X, self._wish)
             finally:
                 self.kernel, self.budget = kernel, budget
-        first = self.steps + 1
+        first = machine.steps + 1
         rates = None
         if own_rates(self.rule) or not isinstance(machine, Native):
             rates = self.rule.rates(first, len(X))
@@ -145,8 +161,8 @@ class Learner(Stored):
             batch.levels[:] = self.loss.level
         if self._machine is None:
             self.kernel, self.budget = self.kernel.resolve(X), self.budget.resolve(X)
-            self._use(machine)
             self._width = X.shape[1] if isinstance(X, np.ndarray) else None
+            self._use(machine)  # last: who sees the machine sees the rest
         scores = self._flat(batch.scores)
         return (scores, batch.levels) if with_levels else scores
 
@@ -163,7 +179,7 @@ class Learner(Stored):
     def learn_one(self, x: Any, y: float | None = None, weight: float = 1.0) -> Any:
         """Predict and then learn one example; returns its score (or scores). The fast path for single rows."""
         try:
-            score = None if y is True or y is False else self._fast_learn(x, y, weight)
+            score = None if y is True or y is False else self.learn_fast(x, y, weight)
         except TypeError:
             score = None
         if score is not None:
@@ -177,17 +193,23 @@ class Learner(Stored):
 
     def score(self, X: Any, average: bool = False) -> Floats:
         """f(x) for every row; of the mean of all hypotheses so far if ``average``."""
+        return self.score_levels(X, average)[0]
+
+    def score_levels(self, X: Any, average: bool = False) -> tuple[Floats, Floats]:
+        """f(x) for every row, and the margin, epsilon or delta at the moment in which the row was scored."""
         if average and self.average is None:
             raise _checks.wrong("Learner", "average", "True or 'sparse' to score the mean", False)
         X = self.check_rows(X)
-        if self._machine is None:
-            return self._flat(np.zeros((len(X), getattr(self.loss, "classes", None) or 1)))
-        return self._flat(self._machine.score(X, average))
+        levels = np.full(len(X), self.loss.level)
+        room = levels if self.loss.adapts else None
+        nothing = np.zeros((0, getattr(self.loss, "classes", None) or 1))
+        scores = self._asked(lambda machine: machine.score(X, average, room), nothing)
+        return self._flat(scores if len(scores) else np.zeros((len(X), scores.shape[1]))), levels
 
     def score_one(self, x: Any) -> Any:
         """f(x) for one example."""
         try:
-            score = self._fast_score(x)
+            score = self.score_fast(x)
         except TypeError:
             score = None
         if score is not None:
@@ -198,10 +220,10 @@ class Learner(Stored):
     def effects(self, X: Any) -> Floats:
         """What each coordinate of an additive kernel adds to f(x): (rows, coordinates), with several classes also
         (..., classes). They sum to the score without its offset. The learner must be in trees."""
-        X = self.check_rows(X)
-        if not isinstance(self._machine, Trees):
+        X, machine = self.check_rows(X), self._machine
+        if not isinstance(machine, Trees):
             raise _checks.wrong(self, "backend", "'native trees' for effects", self.backend)
-        effects = self._machine.effects(X)
+        effects = machine.effects(X)
         return effects if self.loss.target == "label" else effects[:, :, 0]
 
     # ------------------------------------------------------------------------------------------------- checking
@@ -219,11 +241,12 @@ class Learner(Stored):
         X = _checks.matrix(self, X, self._width, finite=False)
         if not len(X):
             raise _checks.wrong(self, "X", "at least one row", X.shape)
-        if self._machine is not None:
-            if self._machine.dtype is None:
+        machine = self._machine
+        if machine is not None:
+            if machine.dtype is None:
                 raise _checks.wrong(self, "X", "a sequence of objects, as before", X.shape)
             with np.errstate(over="ignore"):
-                X = X.astype(self._machine.dtype, copy=False)
+                X = X.astype(machine.dtype, copy=False)
         row, norm = _core.longest_row(X)  # one pass over X for both questions
         if not math.isfinite(norm) and not _core.all_finite(X):
             raise _checks.not_finite(self, X)
@@ -265,42 +288,51 @@ class Learner(Stored):
     @property
     def backend(self) -> str:
         """Which code learns: decided with the first rows."""
-        return "not chosen yet" if self._machine is None else self._machine.backend
+        machine = self._machine
+        return "not chosen yet" if machine is None else machine.backend
 
-    def _get(self, name: str, otherwise: Any) -> Any:
-        return otherwise if self._machine is None else self._machine.state()[name]
+    def _asked(self, ask: Callable[[Any], Any], nothing: Any) -> Any:
+        """What the machine answers; ``nothing`` before there is one."""
+        machine = self._machine
+        if machine is None:
+            return nothing
+        return ask(machine) if isinstance(machine, Native) else self._asked_in_turn(ask, machine)
+
+    @looks
+    def _asked_in_turn(self, ask: Callable[[Any], Any], machine: Machine) -> Any:
+        return ask(machine)
+
+    def _number(self, name: str, otherwise: float) -> Any:
+        return self._asked(lambda machine: machine.number(name), otherwise)
 
     @property
     def points(self) -> Any:
         """The support points, one per slot."""
-        return np.zeros((0, 0)) if self._machine is None else self._machine.points()
+        return self._asked(lambda machine: machine.points(), np.zeros((0, 0)))
 
     @property
     def coefs(self) -> Floats:
         """The effective coefficients, one per support point; with several classes, a row for each class."""
-        many = self.loss.target == "label"
-        if self._machine is None:
-            return np.zeros((getattr(self.loss, "classes", None) or 1, 0)) if many else np.zeros(0)
-        coefs = self._machine.coefs()
-        return coefs if many else coefs[0]
+        nothing = np.zeros((getattr(self.loss, "classes", None) or 1, 0))
+        coefs: Floats = self._asked(lambda machine: machine.coefs(), nothing)
+        return coefs if self.loss.target == "label" else coefs[0]
 
     @property
     def births(self) -> Array:
-        return np.asarray(self._get("births", np.zeros(0, dtype=np.int64)))
+        return np.asarray(self._asked(lambda machine: machine.state()["births"], np.zeros(0, dtype=np.int64)))
 
     @property
     def offset(self) -> float:
-        return float(self._get("offset", 0.0))
+        return float(self._number("offset", 0.0))
 
     @property
     def level(self) -> float:
-        return float(self._get("level", self.loss.level)) if self.loss.adapts else self.loss.level
+        return float(self._number("level", self.loss.level)) if self.loss.adapts else self.loss.level
 
     @property
     def steps(self) -> int:
-        if self._waiting is not None:
-            return int(self._waiting["steps"])
-        return 0 if self._machine is None else self._machine.steps
+        waiting = self._waiting
+        return int(self._asked(lambda machine: machine.steps, 0) if waiting is None else waiting["steps"])
 
     @property
     def known(self) -> int:
@@ -316,41 +348,52 @@ class Learner(Stored):
 
     @property
     def updates(self) -> int:
-        return int(self._get("updates", 0))
+        return int(self._number("updates", 0))
 
     @property
     def mistakes(self) -> int:
-        return int(self._get("mistakes", 0))
+        return int(self._number("mistakes", 0))
 
     @property
     def norm(self) -> float:
         """The RKHS norm of f (without the offset)."""
-        if self._machine is None:
-            return 0.0
         if self.track_norm or not self.budget.drops:
-            return math.sqrt(max(0.0, float(self._machine.state()["norm2"])))
-        coefs, labels = np.atleast_2d(self.coefs), getattr(self.loss, "label_kernel", None)
+            return math.sqrt(max(0.0, float(self._number("norm2", 0.0))))
+        still = copy.copy(self)  # all of one moment, whoever learns
+        machine, labels = still._machine, getattr(self.loss, "label_kernel", None)
+        if machine is None:
+            return 0.0
+        coefs = np.atleast_2d(still.coefs)
         joint = coefs if labels is None else np.array(labels) @ coefs
-        return math.sqrt(max(0.0, self._machine.squared_norm(coefs, joint)))
+        return math.sqrt(max(0.0, machine.squared_norm(coefs, joint)))
 
     @property
     def discarded(self) -> float:
         """The RKHS norms of what the budget threw away, added up over all rounds: beside ``norm``, whether it is too
         small. A budget that projects throws away only what the other points cannot express."""
-        return float(self._get("discarded", 0.0))
+        return float(self._number("discarded", 0.0))
 
     def state(self) -> dict[str, Any]:
-        """Everything learned, the kernel as settled, numbers and arrays: enough to go on exactly. See `restore`."""
-        if self._waiting is not None:
-            return {name: np.array(x) if isinstance(x, np.ndarray) else x for name, x in self._waiting.items()}
-        if self._machine is None:
-            return {}
-        machine = self._machine
-        points = {"points": machine.points(), "dropped_points": machine.dropped_points(), "gram": machine.tracked()}
-        return {"kernel": self.kernel, **machine.state(), **points}
+        """Everything learned, the kernel as settled, numbers and arrays, all of one moment: enough to go on exactly.
+        See `restore`."""
+        waiting = self._waiting
+        if waiting is not None:
+            return {name: np.array(x) if isinstance(x, np.ndarray) else x for name, x in waiting.items()}
+        found: dict[str, Any] = self._asked(lambda machine: {"kernel": machine.kernel, **machine.whole()}, {})
+        return found
 
+    def retire(self) -> None:
+        """Let no more single rows take the short way: something else is about to be made of the state."""
+        machine = self._machine
+        if isinstance(machine, Native):
+            machine.core.retire()
+
+    @changes
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a `state` of a learner with the same parts."""
+        self._restore(state)
+
+    def _restore(self, state: dict[str, Any]) -> None:
         if not state:
             self._width = None
             self._use(None)
@@ -379,10 +422,7 @@ class Learner(Stored):
         return {**four, "average": average, "track_norm": self.track_norm, "backend": self._wish}
 
     def _learned(self) -> dict[str, Any]:
-        while True:  # until no other thread has learned meanwhile
-            steps, state = self.steps, self.state()
-            if self.steps == steps:
-                return {name: value for name, value in state.items() if name != "kernel"}  # it is a parameter
+        return {name: value for name, value in self.state().items() if name != "kernel"}  # it is a parameter
 
     def _relearn(self, learned: dict[str, Any]) -> None:
         if not learned:
@@ -398,7 +438,7 @@ class Learner(Stored):
             self._width = state["points"].shape[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        hidden = ("_made", "_waiting", "_width", "_fast_learn", "_fast_score")
+        hidden = ("_made", "_waiting", "_width", "learn_fast", "score_fast")
         return {"state": self.state(), **{name: value for name, value in self.__dict__.items() if name not in hidden}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -75,6 +75,7 @@ class Native:
         parts = compiled_parts(settings)
         assert parts is not None
         self.dtype = X.dtype
+        self.kernel = settings.kernel
         self.core: Any = self._make(settings, X)(
             average=settings.average or "none",
             gram=settings.track_norm,
@@ -101,10 +102,13 @@ class Native:
         for part in chunks(len(X)):
             self.core.learn(X[part], *batch.cut(part))
 
-    def score(self, X: Array, mean: bool) -> Floats:
+    def score(self, X: Array, mean: bool, levels: Floats | None = None) -> Floats:
+        """The scores, a column for each output; in ``levels`` the level of the moment in which each row was scored."""
         scores = np.empty((len(X), self.core.outputs))
         for part in chunks(len(X)):
-            self.core.score(X[part], scores[part], mean)
+            level = self.core.score(X[part], scores[part], mean)
+            if levels is not None:
+                levels[part] = level
         return scores
 
     def points(self) -> Array:
@@ -114,19 +118,22 @@ class Native:
         """The effective coefficients of the points, a row for each output."""
         return effective(self.state())
 
-    def dropped_points(self) -> Array:
-        return np.asarray(self.core.dropped_points())
+    def number(self, name: str) -> float:
+        """One number of the state."""
+        return self.core.number(name)  # type: ignore[no-any-return]
 
     def squared_norm(self, coefs: Floats, joint: Floats) -> float:
         """||f||^2 for coefficients of the present points, and as the label kernel joins them."""
         return float(np.sum((coefs @ np.asarray(self.core.gram())) * joint))
 
     def state(self) -> dict[str, Any]:
-        return dict(self.core.state())
+        """The numbers and the arrays without the points."""
+        return dict(self.core.state(points=False))
 
-    def tracked(self) -> Floats | None:
-        """The kernel values that a tracked norm needs: made again bit for bit, so not saved."""
-        return None
+    def whole(self) -> dict[str, Any]:
+        """The state of one moment, with the points. The kernel values that a tracked norm needs are made again bit for
+        bit, so they are not in it."""
+        return {**self.core.state(points=True), "gram": None}
 
     def restore(self, state: dict[str, Any], points: Array, dropped: Array) -> None:
         self.core.restore(state, points, dropped)
@@ -145,7 +152,7 @@ class Trees(Native):
 
     def squared_norm(self, coefs: Floats, joint: Floats) -> float:
         points = self.points()
-        return float(np.sum(coefs.T * (self.score(points, mean=False) - self.core.state()["offset"])))
+        return float(np.sum(coefs.T * (self.score(points, mean=False) - self.number("offset"))))
 
     def effects(self, X: Array) -> Floats:
         """What each coordinate adds to each score: (rows, coordinates, outputs)."""
@@ -208,7 +215,8 @@ class Pool:
 
 
 class Blocks:
-    """A kernel called in Python on blocks; points are rows of numbers or any objects."""
+    """A kernel called in Python on blocks; points are rows of numbers or any objects. For one thread at a time: the
+    Learner sees to that."""
 
     def __init__(self, settings: Settings, X: Any, compiled: bool) -> None:
         self.kernel = settings.kernel
@@ -290,8 +298,11 @@ class Blocks:
             check_kernel(self.kernel, self._seen.view())
             self._tested = self._seen.size
 
-    def score(self, X: Any, mean: bool) -> Floats:
+    def score(self, X: Any, mean: bool, levels: Floats | None = None) -> Floats:
+        """The scores, a column for each output, and in ``levels`` the level."""
         state = self.state()
+        if levels is not None:
+            levels[:] = state["level"]
         points, coefs, offset = self._points.view(), state["scale"] * state["raw"], state["offset"]
         if mean:
             rounds = max(int(state["steps"]), 1)
@@ -313,8 +324,9 @@ class Blocks:
         """The effective coefficients of the points, a row for each output."""
         return effective(self.state())
 
-    def dropped_points(self) -> Any:
-        return self._dropped.copy()
+    def number(self, name: str) -> float:
+        """One number of the state."""
+        return self.state()[name]  # type: ignore[no-any-return]
 
     def gram(self) -> Floats:
         points = self._points.view()
@@ -326,7 +338,13 @@ class Blocks:
         return float(np.sum((coefs @ self.gram()) * joint))
 
     def state(self) -> dict[str, Any]:
+        """The numbers and the arrays without the points."""
         return dict(self.loop.state())
+
+    def whole(self) -> dict[str, Any]:
+        """The state with the points."""
+        points = {"points": self._points.copy(), "dropped_points": self._dropped.copy(), "gram": self.tracked()}
+        return {**self.state(), **points}
 
     def tracked(self) -> Floats | None:
         """The kernel values that a tracked norm needs: a kernel in Python rounds by the shape of its call."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
+import functools
+import inspect
 from typing import Any
 
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 
 from gossamer import _checks
 from gossamer._stored import Stored
+from gossamer._turns import Copied, changes, looks
 from gossamer.expansion import Floats
 
 
@@ -31,13 +35,28 @@ def pipeline(*steps: Any) -> OnlinePipeline:
     return OnlinePipeline(make_pipeline(*steps).steps)
 
 
-class OnlinePipeline(Stored, Pipeline):  # type: ignore[misc]
+def _looking(name: str) -> Any:
+    """A method of scikit-learn's Pipeline that waits while another thread learns: the steps are of one moment then."""
+    found = inspect.getattr_static(Pipeline, name)
+
+    @looks
+    @functools.wraps(getattr(found, "fn", found))
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+
+    if not hasattr(found, "fn"):
+        return method
+    return available_if(lambda self: hasattr(super(OnlinePipeline, self), name))(method)
+
+
+class OnlinePipeline(Stored, Copied, Pipeline):  # type: ignore[misc]
     """scikit-learn's Pipeline, for streams: `partial_fit` and `predict_learn` go on with more rows.
 
     ``fit`` is that of scikit-learn: it starts anew, and each transformer learns all rows before it hands them on.
     ``partial_fit`` and ``predict_learn`` take each row as it comes: the transformers learn it, scale it with what they
     know by then (``learn_transform``), and the model predicts and learns it. Any split into batches gives the same.
-    A call that fails, in whichever step, leaves every step as it was.
+    A call that fails, in whichever step, leaves every step as it was. Several threads may use one pipeline: they learn
+    one after the other, and who predicts waits for a batch that is being learned, so that all steps are of one moment.
 
     Parameters
     ----------
@@ -59,6 +78,10 @@ class OnlinePipeline(Stored, Pipeline):  # type: ignore[misc]
     verbose = False
     transform_input = None
 
+    predict, predict_proba, predict_log_proba = map(_looking, ("predict", "predict_proba", "predict_log_proba"))
+    decision_function, score_samples, score = map(_looking, ("decision_function", "score_samples", "score"))
+    transform, inverse_transform = map(_looking, ("transform", "inverse_transform"))
+
     def __init__(self, steps: list[tuple[str, Any]]) -> None:
         self.steps = steps
 
@@ -78,7 +101,7 @@ class OnlinePipeline(Stored, Pipeline):  # type: ignore[misc]
         Pipeline.fit(fresh, X, y, **_routed(self, parameters))
         for (_, step), (_, new) in zip(self.steps, fresh.steps, strict=True):
             new.__dict__.update(step.get_params(deep=False))  # parameters stay the very objects that were given
-        self._commit([step for _, step in fresh.steps])
+        self._replace([step for _, step in fresh.steps])
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **parameters: Any) -> Any:
@@ -95,6 +118,7 @@ class OnlinePipeline(Stored, Pipeline):  # type: ignore[misc]
         scores: Floats = self._learn("predict_learn", X, y, parameters)
         return scores
 
+    @changes
     def _learn(self, method: str, X: Any, y: Any, parameters: dict[str, Any]) -> Any:
         """Run transformers that are copies, then the model, which fails whole or not at all; only then keep them."""
         self._check_steps()
@@ -109,6 +133,10 @@ class OnlinePipeline(Stored, Pipeline):  # type: ignore[misc]
         result = getattr(self.steps[-1][1], method)(X, y, **parameters)
         self._commit(learned)
         return result
+
+    @changes
+    def _replace(self, learned: list[Any]) -> None:
+        self._commit(learned)
 
     def _commit(self, learned: list[Any]) -> None:
         """Give the steps, which others may hold too, what these have learned."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._checks import Array
+from gossamer._turns import looks
 from gossamer.expansion import Floats
 from gossamer.learner import Learner
 from gossamer.semiseparable import Additive
@@ -115,14 +116,16 @@ class Rescaled(Learner):
         kernel takes of (0, 1) it takes of all of it."""
         if isinstance(X, _Mapped):
             rows = np.asarray(X)
-            return super().check_rows(rows) if self._machine is None else rows.astype(self._machine.dtype, copy=False)
+            machine = self._machine
+            return super().check_rows(rows) if machine is None else rows.astype(machine.dtype, copy=False)
         width = None if self._moments is None else self._moments.shape[1] - self._extra
         X = _checks.matrix(self, X, width)
         if not len(X):
             raise _checks.wrong(self, "X", "at least one row", X.shape)
-        if self._machine is not None:
+        machine = self._machine
+        if machine is not None:
             with np.errstate(over="ignore"):
-                X = X.astype(self._machine.dtype, copy=False)
+                X = X.astype(machine.dtype, copy=False)
         self.coordinates_of(X)
         return X
 
@@ -139,14 +142,16 @@ class Rescaled(Learner):
             raise _checks.not_finite(self, P)
         return P
 
-    def learn(self, X: Any, *rest: Any, **options: Any) -> Any:
-        """As `Learner.learn`."""
+    def _takes_turns(self) -> bool:
+        return True
+
+    def _learn(self, X: Any, *options: Any) -> Any:
         P = self.coordinates_of(self.check_rows(X))
         rows, moments = learned(no_moments(P.shape[1]) if self._moments is None else self._moments, P)
         if not np.isfinite(moments).all():
             largest = float(np.abs(P).max())
             raise _checks.wrong(self, "X", "small enough for its variance to be finite", largest)
-        result = super().learn(marked(rows), *rest, **options)
+        result = super()._learn(marked(rows), *options)
         self._moments = moments
         return result
 
@@ -156,10 +161,12 @@ class Rescaled(Learner):
             P = self.coordinates_of(self.check_rows(X))
             self.kernel = self.kernel.resolve(learned(no_moments(P.shape[1]), P)[0])
 
-    def score(self, X: Any, average: bool = False) -> Floats:
-        """As `Learner.score`."""
-        return super().score(self.as_scored(X), average)
+    @looks
+    def score_levels(self, X: Any, average: bool = False) -> tuple[Floats, Floats]:
+        """As `Learner.score_levels`."""
+        return super().score_levels(self.as_scored(X), average)
 
+    @looks
     def effects(self, X: Any) -> Floats:
         """As `Learner.effects`."""
         return super().effects(self.as_scored(X))
@@ -181,23 +188,23 @@ class Rescaled(Learner):
     def points(self) -> Any:
         """The support points, as mapped; without the products and differences."""
         points = super().points
-        return points[:, : points.shape[1] - self._extra] if self._machine is not None else points
+        return points[:, : points.shape[1] - self._extra] if points.shape[1] else points
 
     @property
     def moments(self) -> Floats | None:
         """Count, first value, sum and squares of each coordinate (see `no_moments`); None before the first row."""
         return self._moments
 
+    @looks
     def state(self) -> dict[str, Any]:
         """As `Learner.state`."""
         return {**super().state(), "moments": self._moments} if self._machine is not None else {}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """As `Learner.restore`."""
+    def _restore(self, state: dict[str, Any]) -> None:
         moments = state.get("moments")
         if state:
             self._check_moments(moments, state.get("points"))
-        super().restore({name: value for name, value in state.items() if name != "moments"})
+        super()._restore({name: value for name, value in state.items() if name != "moments"})
         self._moments = moments
 
     def _parameters(self) -> dict[str, Any]:

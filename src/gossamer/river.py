@@ -16,6 +16,7 @@ Accuracy: 89.75%
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import re
@@ -29,6 +30,7 @@ import gossamer
 from gossamer import _checks
 from gossamer._features import Columns, Label, Learned, Row
 from gossamer._online import Online, OnlineClassifier, OnlineDetector, OnlineRegressor
+from gossamer._turns import Copied, changes
 from gossamer.expansion import Floats
 from gossamer.kernels import as_kernel
 from gossamer.learner import Learner
@@ -46,8 +48,12 @@ OF_FIT = ("n_passes", "shuffle", "random_state")
 AVERAGE = '\n    average : whether predictions use the mean of all hypotheses (True, or "sparse" to bound its memory).'
 
 
-class _Model(base.Estimator):
-    """What all models of this module share: the parameters of an estimator, and what was learned with them."""
+class _Model(Copied, base.Estimator):
+    """What all models of this module share: the parameters of an estimator, and what was learned with them.
+
+    Several threads may use a model: most rows go straight to compiled code, which takes turns; all others take turns
+    here. What `Learned` has is replaced as a whole, in an order in which a row never fits a wrong learner.
+    """
 
     _estimator: ClassVar[type[Online]]
     _parameters: ClassVar[tuple[str, ...]]
@@ -95,14 +101,31 @@ class _Model(base.Estimator):
         else:
             learned.widen(width)
         self._feed(learned, table, y, np.full(len(table), w) if np.ndim(w) == 0 else np.asarray(w))
-        columns.add(new, width)
         learned.learner = learned.estimator.learner_
+        learned.columns = columns.added(new, width)
         self._learned = learned
         return learned
 
     def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any) -> None:
         learned.estimator.partial_fit(table, y, sample_weight=weights)
 
+    @changes
+    def _learn_long(self, x: Row, y: Any, w: float) -> None:
+        """A row that compiled code does not take as it is."""
+        if self._learned is None or not self._learned.learn_one(x, y, w):
+            self._absorb(x, None if y is None else [y], w)
+
+    @changes
+    def _score_long(self, x: Row) -> tuple[Any, Learned]:
+        """The score of one row, or one for each class, and what was known then."""
+        assert self._learned is not None
+        return self._learned.score_one(x), copy.copy(self._learned)
+
+    def _score(self, x: Row, learned: Learned) -> Any:
+        score = learned.score_fast(x)
+        return self._score_long(x)[0] if score is None else score
+
+    @changes
     def _absorb_frame(self, X: Any, y: Any, w: Any) -> None:
         frame = self._frame(X)
         try:
@@ -118,10 +141,13 @@ class _Model(base.Estimator):
         except TypeError:
             raise _checks.wrong(self, "X", "a frame of pandas, polars, ...", type(X)) from None
 
-    def _scores(self, X: Any) -> Floats | None:
-        """The scores of a frame; None before the first row."""
+    @changes  # a new feature may want more columns
+    def _scores(self, X: Any) -> tuple[Floats, Learned] | None:
+        """The scores of a frame, and what was known then; None before the first row."""
         learned = self._learned
-        return None if learned is None else learned.learner.score(learned.table(X), average=learned.averaged)
+        if learned is None:
+            return None
+        return learned.learner.score(learned.table(X), average=learned.averaged), copy.copy(learned)
 
 
 class _Classifier(_Model, base.MiniBatchClassifier):
@@ -141,10 +167,14 @@ class _Classifier(_Model, base.MiniBatchClassifier):
     def learn_one(self, x: Row, y: Label, w: float = 1.0) -> None:
         """Learn one row with a label of any hashable type and a weight."""
         learned = self._learned
-        try:
-            target = None if learned is None else learned.targets.get(y)
-        except TypeError:  # not hashable
-            target = None
+        target = None if learned is None else learned.target(y)
+        if target is None or learned is None or not learned.learn_fast(x, target, w):
+            self._learn_long(x, y, w)
+
+    @changes
+    def _learn_long(self, x: Row, y: Any, w: float) -> None:
+        learned = self._learned
+        target = None if learned is None else learned.target(y)
         if target is None or learned is None or not learned.learn_one(x, target, w):
             self._absorb(x, [y], w)
 
@@ -185,35 +215,37 @@ class _Classifier(_Model, base.MiniBatchClassifier):
         learned = self._learned
         if learned is None:
             return None
-        score, labels = learned.score_one(x), learned.labels
+        labels, score = learned.labels, self._score(x, learned)
         if isinstance(score, float):
             return labels[1] if score >= 0 and len(labels) > 1 else labels[0]
-        return labels[int(np.argmax(score))]
+        return labels[int(np.argmax(score[: len(labels)]))]  # another thread may have told the learner of more
 
     def predict_many(self, X: Any) -> Any:
         """The labels of the rows of a frame."""
         frame = self._frame(X)
-        scores, learned = self._scores(frame), self._learned
-        if learned is None or scores is None:
+        found = self._scores(frame)
+        if found is None:
             return dataframe.to_native_series([None] * len(frame), name=None, like=frame)
+        scores, learned = found
         codes = _winners(scores.reshape(len(frame), -1), len(learned.labels)).tolist()
         return dataframe.to_native_series([learned.labels[i] for i in codes], name=learned.name, like=frame)
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
         """The probability of each label for the logistic loss; for others a vote, 1 for the predicted label."""
-        learned = self._learned
-        if learned is None:
+        if self._learned is None:
             return self._both({}, 0.5)
-        shares = _shares(learned, np.atleast_1d(learned.score_one(x))[None])
+        score, learned = self._score_long(x)
+        shares = _shares(learned, np.atleast_1d(score)[None])
         return self._both(dict(zip(learned.labels, shares[0].tolist(), strict=True)), 0.0)
 
     def predict_proba_many(self, X: Any) -> Any:
         """``predict_proba_one`` for the rows of a frame: a column for each label."""
         frame = self._frame(X)
-        scores, learned = self._scores(frame), self._learned
-        if learned is None or scores is None:
+        found = self._scores(frame)
+        if found is None:
             shares = self._both({}, np.full(len(frame), 0.5))
         else:
+            scores, learned = found
             columns = _shares(learned, scores.reshape(len(frame), -1)).T
             shares = self._both(dict(zip(learned.labels, columns, strict=True)), np.zeros(len(frame)))
         return dataframe.to_native_frame(shares, like=frame) if shares else frame.select([]).to_native()
@@ -258,8 +290,9 @@ class _Regressor(_Model, base.MiniBatchRegressor):
 
     def learn_one(self, x: Row, y: float, w: float = 1.0) -> None:
         """Learn one row with its target and a weight."""
-        if self._learned is None or not self._learned.learn_one(x, y, w):
-            self._absorb(x, [y], w)
+        learned = self._learned
+        if learned is None or not learned.learn_fast(x, y, w):
+            self._learn_long(x, y, w)
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a frame in order, as ``learn_one`` would."""
@@ -267,14 +300,16 @@ class _Regressor(_Model, base.MiniBatchRegressor):
 
     def predict_one(self, x: Row) -> float:
         """The prediction; 0 before the first row."""
-        return 0.0 if self._learned is None else float(self._learned.score_one(x))
+        learned = self._learned
+        return 0.0 if learned is None else float(self._score(x, learned))
 
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a frame."""
         frame = self._frame(X)
-        scores, learned = self._scores(frame), self._learned
-        if learned is None or scores is None:
+        found = self._scores(frame)
+        if found is None:
             return dataframe.to_native_series(np.zeros(len(frame)), name=None, like=frame)
+        scores, learned = found
         return dataframe.to_native_series(scores, name=learned.name, like=frame)
 
 
@@ -290,8 +325,9 @@ class _Detector(_Model, base.AnomalyDetector):
 
     def learn_one(self, x: Row, w: float = 1.0) -> None:
         """Learn one row with a weight."""
-        if self._learned is None or not self._learned.learn_one(x, None, w):
-            self._absorb(x, None, w)
+        learned = self._learned
+        if learned is None or not learned.learn_fast(x, None, w):
+            self._learn_long(x, None, w)
 
     def learn_many(self, X: Any, w: Any = 1.0) -> None:
         """Learn the rows of a frame in order, as ``learn_one`` would."""
@@ -300,13 +336,13 @@ class _Detector(_Model, base.AnomalyDetector):
     def score_one(self, x: Row) -> float:
         """rho - f(x): the higher, the less usual; positive for an alarm. 0 before the first row."""
         learned = self._learned
-        return 0.0 if learned is None else float(learned.learner.level - learned.score_one(x))
+        return 0.0 if learned is None else float(learned.learner.level - self._score(x, learned))
 
     def score_many(self, X: Any) -> Any:
         """``score_one`` for the rows of a frame."""
         frame = self._frame(X)
-        scores, learned = self._scores(frame), self._learned
-        values = np.zeros(len(frame)) if learned is None or scores is None else learned.learner.level - scores
+        found = self._scores(frame)
+        values = np.zeros(len(frame)) if found is None else found[1].learner.level - found[0]
         return dataframe.to_native_series(values, name=None, like=frame)
 
 

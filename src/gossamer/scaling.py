@@ -12,6 +12,7 @@ from gossamer import _checks, _core, _rows
 from gossamer._checks import Array
 from gossamer._loaded import check_names
 from gossamer._stored import Stored
+from gossamer._turns import Copied, changes, publish
 from gossamer.expansion import Floats
 
 #: As many rows can be counted.
@@ -20,7 +21,7 @@ MOST_ROWS = 2**62
 LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_")
 
 
-class OnlineScaler(Stored, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineScaler(Stored, Copied, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Scale every feature to mean 0 and deviation 1, as known so far.
 
     With keep = 1 - forget, and for row x in round t (West 1979; Welford 1962 for forget = 0):
@@ -79,12 +80,21 @@ class OnlineScaler(Stored, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     def transform(self, X: Any) -> Array:
         """Scale the rows with the statistics of all rows learned, which stay as they are."""
-        check_is_fitted(self)
+        known = self._known()
         _rows.names(self, X, fitted=True)
-        X = self._matrix(X, self.n_features_in_)
+        X = self._matrix(X, known["n_features_in_"])
         _checks.all_finite(self, X)
-        return scaled(X, self.mean_, self.squares_ * (1.0 / self.weight_), self.with_mean, self.with_std)
+        variance = known["squares_"] * (1.0 / known["weight_"])
+        return scaled(X, known["mean_"], variance, self.with_mean, self.with_std)
 
+    def _known(self) -> dict[str, Any]:
+        """What was learned, all of one moment, whatever other threads learn."""
+        known: dict[str, Any] = self.__dict__
+        if "mean_" not in known:
+            check_is_fitted(self)
+        return known
+
+    @changes
     def _learn(self, X: Any, *, fresh: bool, scale: bool) -> Array:
         """Learn the rows and commit at the end: a failure changes nothing. The rows, scaled if that is wanted."""
         forget = self._check_parameters()
@@ -98,12 +108,12 @@ class OnlineScaler(Stored, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         if not np.isfinite(squares).all():  # NaN and infinity stay in a sum, so one look at its end finds them
             _checks.all_finite(self, X)
             raise _checks.wrong(self, "X", "small enough for its variance to be finite", float(np.abs(X).max()))
+        now = {"mean_": mean, "squares_": squares, "weight_": weight, "n_seen_": seen + len(X)}
         if fresh:
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = int(X.shape[1])
+            now["n_features_in_"] = int(X.shape[1])
             if names is not None:
-                self.feature_names_in_ = names
-        self.mean_, self.squares_, self.weight_, self.n_seen_ = mean, squares, weight, seen + len(X)
+                now["feature_names_in_"] = names
+        publish(self, now, instead_of=LEARNED if fresh else ())
         return np.asarray(X if out is None else out)
 
     def _check_parameters(self) -> float:
@@ -138,8 +148,8 @@ class OnlineScaler(Stored, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     @property
     def var_(self) -> Floats:
         """The variance of each feature."""
-        check_is_fitted(self)
-        return np.asarray(self.squares_ / self.weight_)
+        known = self._known()
+        return np.asarray(known["squares_"] / known["weight_"])
 
     @property
     def scale_(self) -> Floats:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gossamer import _checks, _core
 from gossamer._stored import Stored
+from gossamer._turns import changes
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -73,7 +74,9 @@ class BackgroundSubtractor(Stored):
     threshold : of f / (cap * margin), averaged over the neighbourhood: below it is foreground.
     evidence : radius of that neighbourhood in pixels; 0 is the pixel alone.
     shadows : whether shadows are labelled 127: darker by an even factor between 0.5 and 0.95, and of the same colour.
-    threads : None for one per processor. The masks do not depend on it.
+    threads : None for one per processor, at most 1,024. The masks do not depend on it.
+
+    Several threads of Python may use one subtractor: frames are applied one after the other.
 
     >>> frames = np.random.default_rng(0).integers(90, 110, (40, 24, 32, 3)).astype(np.uint8)
     >>> subtractor = BackgroundSubtractor(threads=1)
@@ -98,8 +101,7 @@ class BackgroundSubtractor(Stored):
         self.guard, self.threshold, self.evidence, self.shadows = guard, threshold, evidence, shadows
         self.threads = threads
         self._options = self._checked()
-        self._bank: _core.PixelBank | None = None
-        self._shape: tuple[int, ...] = ()
+        self._seen: tuple[_core.PixelBank, tuple[int, ...]] | None = None  # what was learned, and the shape of frames
 
     # ---------------------------------------------------------------------------------------------------- parameters
 
@@ -179,56 +181,63 @@ class BackgroundSubtractor(Stored):
         learningRate : -1 as the options say; 0 learns nothing at all; 1 starts anew with this frame; between them a
             still object stays foreground for about 1 / learningRate frames.
         """
-        pixels = self._frame(frame)
         _checks.number(self, "learningRate", learningRate, -math.inf, 1.0, "right")
+        return self._apply(frame, learningRate)
+
+    @changes
+    def _apply(self, frame: Any, learningRate: float) -> NDArray[np.uint8]:
+        pixels, bank = self._frame(frame)
         mask = np.empty(pixels.shape[:2], np.uint8)
-        if self._bank is None and learningRate == 0:
+        if bank is None and learningRate == 0:
             mask.fill(FOREGROUND)  # nothing is known, and nothing shall be
             return mask
-        if self._bank is None or learningRate == 1:
-            self._bank, self._shape = self._made(pixels.shape), np.shape(frame)
+        if bank is None or learningRate == 1:
+            bank = self._made(pixels.shape)
+            self._seen = bank, np.shape(frame)
         step = -1.0 if learningRate < 0 or learningRate == 1 else 0.0
         if 0 < learningRate < 1:
             step = self._patient(self._options["keep"], 1.0 / learningRate)
-        self._bank.apply(pixels, step, mask)
+        bank.apply(pixels, step, mask)
         return mask
 
     def score(self, frame: Any) -> NDArray[np.float32]:
         """margin - f(x) of every pixel, the higher the newer, without learning and before any averaging."""
-        pixels = self._frame(frame)
+        pixels, bank = self._frame(frame)
         out = np.empty(pixels.shape[:2], np.float32)
-        (self._bank or self._made(pixels.shape)).score(pixels, out)
+        (bank or self._made(pixels.shape)).score(pixels, out)
         return out
 
     def compensate(self, frame: Any) -> NDArray[np.uint8]:
         """The frame as it would be seen now, its light compensated; nothing is learned."""
-        pixels = self._frame(frame)
+        pixels, bank = self._frame(frame)
         out = np.empty(pixels.shape, np.uint8)
-        (self._bank or self._made(pixels.shape)).compensated(pixels, out)
+        (bank or self._made(pixels.shape)).compensated(pixels, out)
         return out.reshape(np.shape(frame))
 
     def getBackgroundImage(self) -> NDArray[np.uint8]:  # noqa: N802 (OpenCV's name)
         """The colour that weighs most in every pixel."""
-        if self._bank is None:
+        if self._seen is None:
             raise _checks.wrong(self, "frame", "seen before there is a background", None)
-        height, width = self._shape[:2]
-        out = np.empty((height, width, 1 if len(self._shape) == 2 else self._shape[2]), np.uint8)
-        self._bank.background(out)
-        return out.reshape(self._shape)
+        bank, shape = self._seen
+        height, width = shape[:2]
+        out = np.empty((height, width, 1 if len(shape) == 2 else shape[2]), np.uint8)
+        bank.background(out)
+        return out.reshape(shape)
 
-    def _frame(self, frame: Any) -> NDArray[np.uint8]:
-        """A frame as (height, width, channels), its rows dense."""
+    def _frame(self, frame: Any) -> tuple[NDArray[np.uint8], _core.PixelBank | None]:
+        """A frame as (height, width, channels), its rows dense, and the bank that fits it."""
         if not isinstance(frame, np.ndarray) or frame.dtype != np.uint8:
             got = frame.dtype if isinstance(frame, np.ndarray) else type(frame).__name__
             raise _checks.wrong(self, "frame", "an array of uint8", str(got))
         shape = frame.shape
         if len(shape) not in (2, 3) or 0 in shape or (len(shape) == 3 and shape[2] not in (1, 3)):
             raise _checks.wrong(self, "frame", "of shape (height, width) or (height, width, 3)", shape)
-        if self._bank is not None and shape != self._shape:
-            raise _checks.wrong(self, "frame", f"of shape {self._shape}, as the frames before", shape)
+        bank, before = self._seen or (None, shape)
+        if shape != before:
+            raise _checks.wrong(self, "frame", f"of shape {before}, as the frames before", shape)
         pixels = frame[:, :, None] if len(shape) == 2 else frame
         dense = pixels.strides[2] == 1 and pixels.strides[1] == pixels.shape[2]
-        return pixels if dense and pixels.strides[0] >= 0 else np.ascontiguousarray(pixels)
+        return pixels if dense and pixels.strides[0] >= 0 else np.ascontiguousarray(pixels), bank
 
     def _made(self, shape: tuple[int, ...]) -> _core.PixelBank:
         height, width, channels = shape
@@ -240,16 +249,17 @@ class BackgroundSubtractor(Stored):
 
     def state(self) -> dict[str, Any]:
         """All that was learned, as numbers and arrays."""
-        learned = {} if self._bank is None else self._bank.state()
-        return {"shape": list(self._shape), **learned}
+        seen = self._seen
+        return {"shape": []} if seen is None else {"shape": list(seen[1]), **seen[0].state()}
 
+    @changes
     def restore(self, state: dict[str, Any]) -> Self:
         """Go on from a `state` of a subtractor with the same parameters; a bad one is refused and changes nothing."""
         shape = state.get("shape")
         if not isinstance(shape, list) or not all(type(side) is int and 0 < side < 2**16 for side in shape):
             raise _checks.wrong(self, "state", "what state() gave", shape)
         if not shape:
-            self._bank, self._shape = None, ()
+            self._seen = None
             return self
         if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
             raise _checks.wrong(self, "state", "of frames of shape (height, width) or (height, width, 3)", shape)
@@ -262,7 +272,7 @@ class BackgroundSubtractor(Stored):
             raise _checks.wrong(self, "state", f"{wanted} bytes of slots for frames of shape {shape}", np.shape(slots))
         bank = self._made((*shape[:2], channels))
         bank.restore({name: value for name, value in state.items() if name != "shape"})
-        self._bank, self._shape = bank, tuple(shape)
+        self._seen = bank, tuple(shape)
         return self
 
     @classmethod

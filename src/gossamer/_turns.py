@@ -41,14 +41,17 @@ class Turn:
 
     def wait_until_empty(self, me: int) -> None:
         """Those who look leave; nobody else comes in, since this thread has the lock."""
+        before, event = self.empty, threading.Event()  # before: this thread waits already, and this is a callback
         try:
-            self.empty = threading.Event()
+            self.empty = event
             while self.lookers:
                 self.refuse_ring(me)
-                self.empty.wait()
-                self.empty.clear()
+                event.wait(0.05)  # a callback may hold up the one who would tell
+                event.clear()
         finally:
-            self.empty = None
+            self.empty = before
+            if before is not None:
+                before.set()
 
     def refuse_ring(self, me: int) -> None:
         """Raise if one of those whom this thread would wait for waits for it. Whoever closes a ring sees it."""
@@ -90,6 +93,7 @@ def changes(method: Method[Owner, Given, Result]) -> Method[Owner, Given, Result
         turn, me = turn_of(self), get_ident()
         if turn.changer == me or me in turn.lookers:
             raise turn.within()
+        before = _waiting.get(me)  # in a callback, the thread may be about to wait already
         try:
             _waiting[me] = turn  # told before it is looked for, so that of two who close a ring one sees it
             if turn.changer:
@@ -99,14 +103,21 @@ def changes(method: Method[Owner, Given, Result]) -> Method[Owner, Given, Result
                     turn.wait_until_empty(me)
                 try:
                     turn.changer = me
-                    del _waiting[me]
+                    _stop_waiting(me, before)
                     return method(self, *args, **kwargs)
                 finally:
                     turn.changer = 0
         finally:
-            _waiting.pop(me, None)
+            _stop_waiting(me, before)
 
     return alone
+
+
+def _stop_waiting(me: int, before: Turn | None) -> None:
+    if before is None:
+        _waiting.pop(me, None)
+    else:
+        _waiting[me] = before
 
 
 def looks(method: Method[Owner, Given, Result]) -> Method[Owner, Given, Result]:
@@ -124,16 +135,17 @@ def look(owner: Any, work: Callable[[], Result]) -> Result:
     turn, me = turn_of(owner), get_ident()
     if turn.changer == me or me in turn.lookers:  # within a call: as things are now
         return work()
+    before = _waiting.get(me)
     try:
         _waiting[me] = turn
         if turn.changer:
             turn.refuse_ring(me)
         with turn.lock:
             turn.lookers[me] = 1
-        del _waiting[me]
+        _stop_waiting(me, before)
         return work()
     finally:
-        _waiting.pop(me, None)
+        _stop_waiting(me, before)
         turn.lookers.pop(me, None)
         empty = turn.empty
         if empty is not None and not turn.lookers:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gossamer import _checks
 from gossamer._checks import Array
+from gossamer._turns import changes, looks
 from gossamer.expansion import Floats
 from gossamer.streams._describe import Seen, describe, look
 from gossamer.streams._find import NUMBER, Names, find_schema
@@ -134,7 +135,8 @@ class Block:
 class Stream:
     """An iterator of `Chunk`; see `open_stream`.
 
-    The rows before a bad one are handed out first; then comes the error, each time that one asks again.
+    The rows before a bad one are handed out first; then comes the error, each time that one asks again. Several threads
+    may take chunks from one stream: each chunk goes to one of them.
 
     >>> from gossamer.streams import open_stream
     >>> stream = open_stream(b"size;price;id\\n1;1,5;7\\n2;2,5;8\\n", target="price", ignore=["id"])
@@ -250,6 +252,7 @@ class Stream:
         return self._row
 
     @property
+    @looks
     def position(self) -> dict[str, Any]:
         """Where the next row is: ``open_stream(source, position=...)`` goes on there."""
         at = self._mark(self._at, self._at_line)
@@ -263,6 +266,7 @@ class Stream:
     def __iter__(self) -> Iterator[Chunk]:
         return self
 
+    @changes
     def __next__(self) -> Chunk:
         while self._error is None:
             try:

@@ -144,7 +144,7 @@ def test_objects_that_share():
 
 def test_every_public_object():
     """The same for every estimator, river model, learner, bank and so on."""
-    storm(0.1)
+    storm(0.05)
 
 
 FROZEN = """

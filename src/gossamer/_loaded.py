@@ -28,7 +28,7 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
         raise _checks.wrong(model, "learner_", f"a {type(fresh).__name__} that has learned", learner)
     if learner.loss.target not in model.targets or type(learner.rule) is not type(fresh.rule):
         raise _checks.wrong(model, "learner_", f"one that learns as {fresh}", learner)
-    if model.average and learner.average is None:
+    if fresh.average is not None and learner.average is None:
         raise _checks.wrong(model, "learner_", f"one with the mean, as average={model.average!r}", learner)
     _check_features(model, learned, learner.features)
     if "label" in model.targets:

@@ -134,7 +134,8 @@ class CSVStream(Stream):
         if left > LONGEST:
             rule = f"shorter than {LONGEST} bytes (is a quote not closed?)"
             raise self.bad(self._row + 1, None, rule, "more", self._line)
-        data, self._final = self._source.piece(max(self._need, left), left)
+        # no more than what a record may have: a larger buffer would only take memory
+        data, self._final = self._source.piece(min(max(self._need, left), LONGEST + (1 << 16) - left), left)
         self._buffer, self._used = self._buffer[self._used :] + data, 0
         return True
 

@@ -73,7 +73,7 @@ class LineStream(Stream):
         left = len(self._buffer) - self._used
         if left > LONGEST:
             raise self.bad(self._line, None, f"shorter than {LONGEST} bytes", "more")
-        data, self._final = self._source.piece(max(PIECE, left), left)
+        data, self._final = self._source.piece(min(max(PIECE, left), LONGEST + PIECE - left), left)
         self._buffer, self._used = self._buffer[self._used :] + data, 0
 
     def _offset(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ class ParquetStream(Stream):
         except ImportError as error:
             raise ImportError('Parquet needs pyarrow: pip install "gossamer[io]"') from error
         self.name = name
+        self._given = source
         with self._readable():
             self._file = parquet.ParquetFile(source, page_checksum_verification=True)
         super().__init__(options)
@@ -118,9 +120,14 @@ class ParquetStream(Stream):
         return {"row": start, "check": self._check}
 
     def _checksum(self) -> int:
-        """Of what the footer says about the data: sizes, places, the smallest and largest values."""
-        with self._readable():
-            return zlib.crc32(repr(self._file.metadata.to_dict()).encode())
+        """Of the footer's bytes: sizes, places, the smallest and largest values.
+
+        (pyarrow's words for them would do too, but those of a damaged footer can end the process.)
+        """
+        if not isinstance(self._given, (str, os.PathLike)):
+            return _footer_sum(self._given)
+        with open(self._given, "rb") as file:
+            return _footer_sum(file)
 
     def _read(self, rows: int) -> Block | None:
         batch = self._left if self._left is not None and self._left.num_rows else next(self._iterator, None)
@@ -147,6 +154,17 @@ class ParquetStream(Stream):
 
     def close(self) -> None:
         self._file.close()
+
+
+def _footer_sum(file: Any) -> int:
+    """The checksum of the footer, whose length is in the last 8 bytes before the mark; the file stays where it was."""
+    place, end = file.tell(), file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - 8))
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(max(0, end - 8 - length))
+    check = zlib.crc32(file.read(length + 8))
+    file.seek(place)
+    return check
 
 
 def _chained(parts: list[Any]) -> Any:

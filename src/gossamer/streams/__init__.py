@@ -1,7 +1,7 @@
 """Streams of rows: arrays, frames, CSV, JSON lines, LIBSVM and Parquet files, in constant memory.
 
 `open_stream` opens any of them; a `Stream` is an iterator of `Chunk`. What a column holds is found in the first 1,000
-rows and then fixed; what does not fit is an error that names the row and the column.
+rows (or 400,000 values) and then fixed; what does not fit is an error that names the row and the column.
 """
 
 from __future__ import annotations

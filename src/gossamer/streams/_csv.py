@@ -97,11 +97,13 @@ class CSVStream(Stream):
         if not len(parsed["y"]):
             line = self._line + int(parsed["lines"][-1])
             raise self._problem(parsed, 1, self._columns, line) if parsed["error"] else self._empty()
-        columns = zip(self._columns, parsed["texts"], strict=True)
-        return {
-            name: Sampled(Coded(codes, [value.decode(errors="replace") for value in values]), None, self._decimal)
-            for name, (codes, values) in columns
-        }
+        sample, texts = dict[str, Sampled](), parsed["texts"][::-1]
+        parsed.clear()
+        for name in self._columns:
+            codes, values = texts.pop()  # a column's bytes go when its texts are made: there may be many
+            decoded = [value.decode(errors="replace") for value in values]
+            sample[name] = Sampled(Coded(codes, decoded), None, self._decimal)
+        return sample
 
     def _settle(self) -> None:
         """Where each field goes: numbers straight into the matrix, the rest as coded texts."""

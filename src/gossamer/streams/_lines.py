@@ -20,6 +20,8 @@ from gossamer.streams._stream import BadRowError, Block, Options, Stream
 
 #: The most bytes of a chunk of lines: as Python objects they take many times as much.
 TEXT = 1 << 21
+#: A JSON text of more bytes is looked at before Python objects are made of it: a value of two bytes takes seventy.
+LARGE = 1 << 20
 LABEL = "label"
 
 
@@ -129,7 +131,7 @@ class JSONStream(LineStream):
         columns: dict[str, None] = {}
         for i, text in enumerate(texts):
             try:
-                row = _object(text)
+                row = _object(text, self._options.max_features)
             except ValueError as error:
                 if not rows:
                     raise self._broken(1, lines[i], error) from None
@@ -163,7 +165,7 @@ class JSONStream(LineStream):
         for text in texts:
             number, line = self._row + len(objects) + 1, int(lines[len(objects)])
             try:
-                row = _object(text)
+                row = _object(text, self._options.max_features)
             except ValueError as problem:
                 error = self._broken(number, line, problem)
                 break
@@ -180,8 +182,10 @@ class JSONStream(LineStream):
         return block
 
 
-def _object(text: bytes) -> dict[str, Any]:
-    """One JSON object; a ValueError for anything else."""
+def _object(text: bytes, most: int) -> dict[str, Any]:
+    """One JSON object; a ValueError for anything else, and for more than ``most`` values and a target."""
+    if len(text) > LARGE and _values(text) > most + 1:
+        raise ValueError(f"it has more than {most + 1} values (max_features= allows more)")
     try:
         value = DECODER.decode(text.decode())
     except UnicodeDecodeError:
@@ -193,6 +197,23 @@ def _object(text: bytes) -> dict[str, Any]:
     if not value:
         raise ValueError("it has no columns")
     return value
+
+
+def _values(text: bytes) -> int:
+    """How many values a JSON text has at least: commas and opening brackets outside of strings.
+
+    >>> _values(b'{"a": 1, "b,": "[,"}')
+    2
+    """
+    plain = text.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+    count, inside = 0, 0
+    for start in range(0, len(plain), LARGE):
+        part = np.frombuffer(plain, np.uint8, min(LARGE, len(plain) - start), start)
+        quotes = np.add.accumulate(part == 34, dtype=np.uint8) + np.uint8(inside)  # odd inside of a string
+        marks = (part == 44) | (part == 91) | (part == 123)
+        count += int(np.count_nonzero(marks & (quotes & 1 == 0)))
+        inside = int(quotes[-1]) & 1
+    return count
 
 
 def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ CATEGORIES = 32
 KINDS = ("number", "integer", "boolean", "date", "text")
 TASKS = ("classification", "regression", "novelty")
 #: The most rows times columns that are looked at.
-SAMPLE_CELLS = 1 << 20
+SAMPLE_CELLS = 400_000
 #: The most features, unless told: each costs some hundred bytes before the first row is read.
 FEATURES = 1 << 16
 #: The most characters of a class: NumPy gives each label of a chunk the room of the longest.

@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,8 +95,16 @@ CASES: list[Callable[[Path], list[str]]] = [
 ]  # fmt: skip
 
 
-def kill_run(command: Commands, case: Callable[[Path], list[str]], folder: Path, kills: int, seed: int) -> int:
-    """Kill runs of a case so many times; returns how many runs came to their end. An AssertionError is a finding."""
+class Count(NamedTuple):
+    """Kills, those of them that came after the run had written a new checkpoint, and runs that came to their end."""
+
+    kills: int
+    torn: int
+    ends: int
+
+
+def kill_run(command: Commands, case: Callable[[Path], list[str]], folder: Path, kills: int, seed: int) -> Count:
+    """Kill runs of a case so many times. An AssertionError is a finding."""
     folder.mkdir(exist_ok=True)
     arguments = [str(folder / name) if (folder / name).exists() else name for name in case(folder)]
     pipe = {"stdin": str(folder / "data.csv")} if arguments[0] == "-" else {}
@@ -112,25 +120,28 @@ def kill_run(command: Commands, case: Callable[[Path], list[str]], folder: Path,
     torn.mkdir()
     start = time.monotonic()
     assert command(*options(whole), **pipe) == 0
-    seconds = min(time.monotonic() - start, 0.6)  # a disk may be slow just then
+    seconds = time.monotonic() - start
 
     moments = random.Random(seed)
-    killed = ends = 0
+    killed = progress = ends = 0
+    before = None
     while killed < kills:
-        # mostly early, so that a run is torn many times; a run that gets to its end begins anew
-        ended = command.killed(moments.uniform(0.0, 0.5) * seconds, *options(torn), "--resume", **pipe)
+        # at any moment of a whole run: before the first checkpoint, between two, while one is written, near the end
+        ended = command.killed(moments.uniform(0.0, 0.6) * seconds, *options(torn), "--resume", **pipe)
         assert ended in (0, -9), ended
         if ended == -9:
-            killed += 1
+            mark = torn / "c.gsm"
+            now = mark.read_bytes() if mark.exists() else None
+            killed, progress, before = killed + 1, progress + (now != before), now
             continue
-        ends += 1
+        ends, before = ends + 1, None
         compare(whole, torn, name)
         for file in torn.iterdir():
             file.unlink()
     for _ in range(2):  # the second has nothing left to do, and changes nothing
         assert command(*options(torn), "--resume", **pipe) == 0
         compare(whole, torn, name)
-    return ends + 1
+    return Count(killed, progress, ends + 1)
 
 
 def compare(whole: Path, torn: Path, name: str) -> None:
@@ -151,23 +162,24 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so many seconds")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     options = parser.parse_args()
-    start, kills, ends, found = time.monotonic(), 0, 0, []
+    start, total, found = time.monotonic(), Count(0, 0, 0), list[str]()
     command = Commands()
     with tempfile.TemporaryDirectory() as folder:
         turn = 0
-        while kills < options.count and time.monotonic() - start < options.seconds:
+        while total.kills < options.count and time.monotonic() - start < options.seconds:
             case = CASES[turn % len(CASES)]
-            batch = min(-(-options.count // len(CASES)), 20, options.count - kills)
+            batch = min(-(-options.count // len(CASES)), 20, options.count - total.kills)
             try:
-                ends += kill_run(command, case, Path(folder) / f"{turn}", batch, options.seed + turn)
+                more = kill_run(command, case, Path(folder) / f"{turn}", batch, options.seed + turn)
             except AssertionError as error:
                 found.append(f"{case.__name__}, seed {options.seed + turn}: {error}")
-            kills, turn = kills + batch, turn + 1
-            print(f"\r{kills} kills, {ends} runs to their end, {len(found)} findings", end="", flush=True)
+                more = Count(batch, 0, 0)
+            total, turn = Count(*map(sum, zip(total, more, strict=True))), turn + 1
+            print(f"{total.kills} kills, {total.ends} runs to their end, {len(found)} findings", flush=True)
     command.close()
     took = time.monotonic() - start
-    print(f"\nkill_run: {kills} kills of gossamer run in {min(turn, len(CASES))} cases, {ends} runs to their end, "
-          f"{took:.0f} s: {len(found)} findings")  # fmt: skip
+    print(f"kill_run: {total.kills} kills of gossamer run in {min(turn, len(CASES))} cases, {total.torn} after a "
+          f"new checkpoint, {total.ends} runs to their end, {took:.0f} s: {len(found)} findings")  # fmt: skip
     for line in found:
         print(line)
     return 1 if found else 0

@@ -15,12 +15,13 @@
 #include "bank_state.hpp"
 #include "gate.hpp"
 #include "scaler.hpp"
+#include "targets.hpp"
 #include "threads.hpp"
 
 namespace gossamer {
 
 // What is wrong with a row, where something is.
-enum class Refused : std::uint8_t { no, row, label };
+enum class Refused : std::uint8_t { no, row, label, target };
 
 // The rows of a call: those of model k are rows[starts[k]] ... of x.
 template <class T> struct Call {
@@ -78,7 +79,9 @@ public:
                 else if (make_.labels)
                     emit_two(*f, static_cast<int>(model_.order.size()), places_[t], call);
                 else
-                    call.out[places_[t]] = make_.detects ? *f - learner.loop().level() : *f;
+                    call.out[places_[t]] = make_.detects   ? *f - learner.loop().level()
+                                           : make_.targets ? *f * model_.targets.deviation() + model_.targets.mean()
+                                                           : *f;
                 if (make_.labels) call.winners[places_[t]] = model_.order[winner(f, call.ranks)];
             }
         }
@@ -93,6 +96,7 @@ private:
     const Make& make_;
     Model<T> model_;
     Values before_, scores_, levels_, targets_, weights_;
+    Values means_, deviations_;  // of the targets, as known before each row
     std::vector<std::int64_t> places_;
     std::vector<int> known_;  // labels known before each row
     std::vector<T> z_;
@@ -104,6 +108,8 @@ private:
         weights_.resize(rows);
         places_.resize(rows);
         known_.resize(rows);
+        if (make_.targets) means_.resize(rows);
+        if (make_.targets) deviations_.resize(rows);
     }
 
     // Scale and check some rows; how many are to be learned. They are in z_, targets_, places_ and known_.
@@ -126,13 +132,24 @@ private:
                 }
                 target = static_cast<double>(found - model_.order.begin());
             }
+            Targets after = model_.targets;
+            const double scaled = make_.targets ? after.follow(target, call.weights == nullptr ? 1.0 : call.weights[row]) : target;
+            if (make_.targets && !after.sound()) {
+                call.refused[row] = static_cast<std::uint8_t>(Refused::target);
+                continue;
+            }
             if (!scale(x, z)) {
                 call.refused[row] = static_cast<std::uint8_t>(Refused::row);
                 continue;
             }
+            if (make_.targets) {
+                means_[count] = model_.targets.mean();
+                deviations_[count] = model_.targets.deviation();
+                model_.targets = after;
+            }
             known_[count] = static_cast<int>(model_.order.size());
             if (fresh_label) model_.order.push_back(static_cast<std::uint32_t>(call.y[row]));
-            targets_[count] = target;
+            targets_[count] = scaled;
             if (call.weights != nullptr) weights_[count] = call.weights[row];
             places_[count++] = row;
         }
@@ -197,7 +214,9 @@ private:
             if (make_.labels)
                 emit_two(scores_[t], make_.given >= 0 ? make_.given : known_[t], places_[t], call);
             else
-                call.out[places_[t]] = make_.detects ? scores_[t] - levels_[t] : scores_[t];
+                call.out[places_[t]] = make_.detects   ? scores_[t] - levels_[t]
+                                       : make_.targets ? scores_[t] * deviations_[t] + means_[t]
+                                                       : scores_[t];
         }
     }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "learner.hpp"
+#include "targets.hpp"
 
 namespace gossamer {
 
@@ -25,6 +26,7 @@ struct Make {
     int features = 1;
     bool own_width = false;    // each model has a gamma of its own, and the kernel is that one name
     bool scaled = false, centre = true, divide = true;  // a scaler before the learner
+    bool targets = false;  // they are learned in units of their own
     double keep = 1;
     bool labels = false, detects = false;
     int given = -1;            // classes that are known from the start, in order
@@ -80,6 +82,7 @@ template <class T> struct Model {
     double weight = 0;  // of the scaler
     std::int64_t seen = 0;
     Values mean, squares;
+    Targets targets;
 
     explicit Model(const Make& make)
         : make(make), two(kernel(1.0), make.two, make.features), mean(make.features), squares(make.features) {
@@ -154,6 +157,7 @@ template <class T> struct Model {
             w.array(mean.data(), mean.size());
             w.array(squares.data(), squares.size());
         }
+        if (make.targets) w.array(&targets.total, 4);
         for (const Rows2* rows : {&e.raw, &e.trace})
             for (const Values& row : *rows) w.array(row.data(), m);
         w.array(e.kappas.data(), same ? 1 : m);
@@ -220,6 +224,10 @@ template <class T> struct Model {
                                 tiles<double>().finite(mean.data(), mean.size()) &&
                                 tiles<double>().finite(squares.data(), squares.size());
             if (!usable) Reader::fail("a model of this bank");
+        }
+        if (make.targets) {
+            r.array(&targets.total, 4);
+            if (!targets.sound()) Reader::fail("a model of this bank");
         }
         read_rows(r, e.raw, m, outputs, halve);
         if (!e.trace.empty()) read_rows(r, e.trace, m, outputs, halve);

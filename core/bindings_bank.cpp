@@ -76,7 +76,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
             "__init__",
             [](B* self, const std::vector<Spec>& kernel, const Spec& loss, const std::optional<Spec>& many,
                const Spec& rule, const Spec& budget, bool gram, double epsilon, int features, bool own_width,
-               const std::optional<std::tuple<double, bool, bool>>& scaler, const std::string& kind, int given) {
+               const std::optional<std::tuple<double, bool, bool>>& scaler, const std::string& kind, int given,
+               bool targets) {
                 const auto loop = [&](const Spec& l) {
                     return Loop(make_loss(l.first, l.second), make_rule(rule.first, rule.second),
                                 make_budget(budget.first, budget.second), Average::none, gram, epsilon);
@@ -90,10 +91,11 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 make.labels = kind == "label";
                 make.detects = kind == "none";
                 make.given = given;
+                make.targets = targets;
                 new (self) B(std::move(make));
             },
             "kernel"_a, "loss"_a, "many"_a.none(), "rule"_a, "budget"_a, "gram"_a, "epsilon"_a, "features"_a,
-            "own_width"_a, "scaler"_a.none(), "kind"_a, "given"_a)
+            "own_width"_a, "scaler"_a.none(), "kind"_a, "given"_a, "targets"_a = false)
         .def(
             "learn",
             [](B& self, const States& states, Matrix<T> x, std::optional<Vector<double>> y,

@@ -331,7 +331,7 @@ BAD = {
     "budget": [0, -1, 2.5, True, "all"], "n_passes": [0, 1.5],
     "shuffle": [1, "yes", None], "random_state": [-1, "x", 0.5], "average": ["all", 1, None], "loss": ["what", None],
     "rate": [0.0, -1.0, math.nan, "fast"], "reg": [-0.1, math.inf], "margin": [-1.0], "nu": [0.0, 1.5],
-    "C": [0.0, -1.0], "schedule": ["falling"], "fit_intercept": [1, "yes"],
+    "C": [0.0, -1.0], "schedule": ["falling"], "fit_intercept": [1, "yes"], "scale_target": [2, "yes"],
     "cost": [np.ones((2, 3)), [[0, -1], [1, 0]], [[1, 0], [0, 1]]],
     "multiclass": ["fast", None], "epsilon": [-0.1], "delta": [0.0], "quantile": [0.0, 1.0], "radius": [0.0, -1.0],
     "variant": ["PA-III"], "alpha": [0.0, 1.1], "B": [0.0], "aggressive": [1], "meta": [-1.0], "memory": [-0.1, 1.1],

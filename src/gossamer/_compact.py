@@ -107,6 +107,9 @@ class Compact:
             "epsilon": rounding(np.zeros(0, dtype)), "features": features, "own_width": own, "scaler": scaling,
             "kind": self.kind, "given": -1 if classes is None else len(classes),
         }  # fmt: skip
+        self.targets = self.kind == "real" and last._moments() is not None
+        if self.targets:  # others have the fingerprints of older versions
+            settings["targets"] = True
         self.core: Any = (_core.Bank32 if dtype == np.float32 else _core.Bank64)(**settings)
         self.fingerprint = hashlib.sha256(
             json.dumps(settings, sort_keys=True, default=float).encode()
@@ -175,6 +178,10 @@ class Compact:
             if refused[position] == 2:
                 assert rows.y is not None
                 error = _checks.wrong(last_step(self.model), "y", "of two classes", labels[int(rows.y[position])])
+            elif refused[position] == 3:
+                assert rows.y is not None
+                rule = "small enough for its variance to be finite"
+                error = _checks.wrong(last_step(self.model), "y", rule, float(rows.y[position]))
             else:
                 error = _checks.wrong("ModelBank", "X", "rows that the kernel and the scaler take", rows.X[position])
             bad[position] = str(error)
@@ -262,6 +269,8 @@ class Compact:
         if self.scaler is not None:
             step = model.steps[0][1]
             scaler = [_f8(step.weight_), np.int64(step.n_seen_).tobytes(), _f8(step.mean_), _f8(step.squares_)]
+        if self.targets:
+            scaler.append(_f8(last._target_moments))
         made = b"".join([
             sizes, codes, _f8(numbers), np.array(counts, "<i8").tobytes(), _f8(traced), *reshaped, _f8(gamma), *scaler,
             _f8(state["raw"]), _f8(state["trace"]), _f8(state["kappas"][:1] if same else state["kappas"]),
@@ -294,6 +303,8 @@ class Compact:
             scaler.weight_, scaler.n_seen_ = float(take("<f8", 1)[0]), int(take("<i8", 1)[0])
             scaler.mean_, scaler.squares_ = take("<f8", features), take("<f8", features)
             scaler.n_features_in_ = features
+        if self.targets:
+            last_step(model)._target_moments = tuple(take("<f8", 4).tolist())
         raw = take("<f8", outputs, m)
         trace = take("<f8", outputs, m) if self.traced else np.zeros((0, 0))
         kappas = np.repeat(take("<f8", 1), m) if flags & ONE_KAPPA else take("<f8", m)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from operator import itemgetter
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gossamer import _checks
+from gossamer import _checks, _targets
 from gossamer.expansion import Floats
 from gossamer.learner import Learner
 
@@ -186,6 +187,32 @@ class Learned:
         """The score, if compiled code makes it; None if the row has to be looked at. For any thread."""
         row = None if self.averaged else self.columns.row(x)
         return None if row is None else self.learner.score_fast(row)
+
+    @property
+    def scales(self) -> bool:
+        """Whether targets are learned in units of their own."""
+        return self.estimator._moments() is not None
+
+    def learn_target(self, x: Row, y: Any, w: Any) -> bool:
+        """The same for a target, in the units of those so far; False also for what is better told the long way."""
+        moments = self.estimator._moments()
+        if moments is None:
+            return self.learn_one(x, y, w)
+        plain = isinstance(y, (float, int)) and not isinstance(y, bool) and isinstance(w, (float, int))
+        if not plain or not 0 <= w < math.inf:
+            return False
+        scaled, after = _targets.follow(moments, float(y), float(w))
+        if not math.isfinite(after[3]) or not self.learn_one(x, scaled, w):
+            return False
+        self.estimator._target_moments = after
+        return True
+
+    def outward(self, scores: Any) -> Any:
+        """Scores of a regressor as the outside sees them."""
+        if self.estimator._moments() is None:
+            return scores
+        mean, deviation = self.estimator._units()
+        return scores * deviation + mean
 
     def score_one(self, x: Row) -> Any:
         """The score, or one for each class. For one thread at a time: a new feature may want more columns."""

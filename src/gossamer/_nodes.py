@@ -270,7 +270,7 @@ class Decoder:
             {name: self.value(value, depth) for name, value in _expect(node.get(key, {}), dict).items()}
             for key in ("parameters", "learned")
         )
-        made = found(**parameters)
+        made = found(**{**getattr(found, "_of_old", {}), **parameters})
         if isinstance(made, Stored):
             made._relearn(learned)
         elif learned:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, Regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gossamer import _checks, _fitting, _labels, _rows
+from gossamer import _checks, _fitting, _labels, _rows, _targets
 from gossamer._checks import Array
 from gossamer._loaded import check_estimator
 from gossamer._loss import Loss
@@ -23,7 +23,7 @@ from gossamer.learner import Learner
 from gossamer.multiclass import Taxonomy
 
 #: What an estimator keeps of what it has learned.
-LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given")
+LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
 
 
 class Online(Shown, Stored, Copied, BaseEstimator):  # type: ignore[misc]
@@ -305,9 +305,34 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
-    """Real targets."""
+    """Real targets; with ``scale_target``, the learner sees them centred and scaled as they come (`gossamer._targets`).
+
+    Coefficients, norm and intercept are told in the units of the targets; ``learner_`` has them as it learns them.
+    """
 
     targets = ("real",)
+    _of_old: ClassVar[dict[str, Any]] = {"scale_target": False}
+
+    def _moments(self) -> _targets.Moments | None:
+        """The moments of the targets so far; None where they are learned as they are."""
+        if "learner_" in self.__dict__:
+            found: _targets.Moments | None = self.__dict__.get("_target_moments")
+            return found
+        return _targets.NOTHING if getattr(self, "scale_target", False) else None
+
+    def _units(self) -> tuple[float, float]:
+        """What 0 and 1 of the learner are outside."""
+        moments = self._moments()
+        return (0.0, 1.0) if moments is None else _targets.units(moments)
+
+    def _start(self, loss: Loss | None = None) -> Learner:
+        _checks.one_of(self, "scale_target", getattr(self, "scale_target", False), [False, True])
+        return super()._start(loss)
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        super()._relearn(learned)
+        if "_target_moments" in learned:
+            _targets.check_moments(self, learned["_target_moments"])
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""
@@ -325,14 +350,63 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     @changes
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row and then learn it; returns the predictions."""
-        names, learner = self._names(X), self._learner()
-        scores, _ = _rows.learn(learner, X, _checks.column(self, y), sample_weight, owner=self)
-        self._keep(learner, names)
-        return scores
+        names, learner, moments = self._names(X), self._learner(), self._moments()
+        targets = _checks.column(self, y)
+        if moments is None:
+            scores, _ = _rows.learn(learner, X, targets, sample_weight, owner=self)
+            self._keep(learner, names)
+            return scores
+        rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(targets)
+        try:
+            targets = _checks.vector(self, "y", targets, rows)
+            weights = _checks.weights(self, sample_weight, rows)
+        except ValueError:
+            _rows.check(learner, X)  # what is wrong with X comes first
+            raise
+        scaled, means, deviations, moments = _targets.follow_all(moments, targets, weights)
+        _targets.check_finite(self, moments, targets)
+        scores, _ = _rows.learn(learner, X, scaled, weights, owner=self)
+        self._keep(learner, names, _target_moments=moments)
+        return scores * deviations + means
 
     def predict(self, X: Any) -> Floats:
         """The prediction for each row."""
-        return self._scores(X)
+        known = self._known()  # of one moment
+        scores, moments = self._scores(X, known["learner_"]), known.get("_target_moments")
+        if moments is None:
+            return scores
+        mean, deviation = _targets.units(moments)
+        return scores * deviation + mean
+
+    @property
+    def target_mean_(self) -> float:
+        """The mean of the targets learned, which a score of 0 stands for; 0 without ``scale_target``."""
+        self._fitted()
+        return self._units()[0]
+
+    @property
+    def target_scale_(self) -> float:
+        """The deviation of the targets learned, which a score of 1 adds; 1 without ``scale_target``."""
+        self._fitted()
+        return self._units()[1]
+
+    def _outward(self, values: Floats) -> Floats:
+        return values if self._moments() is None else np.asarray(self._units()[1] * values)
+
+    @property
+    def intercept_(self) -> float:
+        """What a prediction has besides the terms of the support points: the learned offset b, and the mean target."""
+        return super().intercept_ + self.target_mean_
+
+    @property
+    def discarded_(self) -> float:
+        """The RKHS norms of what the budget threw away, added up, in the units of the targets now."""
+        return self._fitted().discarded * self.target_scale_
+
+    @property
+    def norm_(self) -> float:
+        """The RKHS norm of the hypothesis without its intercept, in the units of the targets."""
+        return self._fitted().norm * self.target_scale_
 
 
 class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gossamer import _checks
 
@@ -16,6 +16,9 @@ class Stored:
 
     A subclass has a constructor whose parameters ``get_params`` tells; all other attributes are what it has learned.
     """
+
+    #: Parameters that files of older versions lack, with the values that they had then.
+    _of_old: ClassVar[dict[str, Any]] = {}
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a file that `gossamer.load` reads. A file of that name is replaced in one step, or stays as it is."""

@@ -51,6 +51,7 @@ class _Additive:
     def _start(self: Any, loss: Loss | None = None) -> Learner:
         """A learner from the parameters, all of them checked."""
         _fitting.check_parameters(self)
+        _checks.one_of(self, "scale_target", getattr(self, "scale_target", False), [False, True])
         kernel = self._kernel()
         kind = Rescaled if _checks.one_of(self, "rescale", self.rescale, [False, True]) else Learner
         parts = (self._loss() if loss is None else loss, self._rule(), self._budget())
@@ -74,7 +75,7 @@ class _Additive:
     @property
     def intercept_(self: Any) -> float:
         """What the score has besides the effects of the features."""
-        return float(self._turned(np.array(_hypothesis(self._fitted(), bool(self._average()))[2])))
+        return float(self._shift() + self._turned(np.array(_hypothesis(self._fitted(), bool(self._average()))[2])))
 
     @property
     def coordinate_names_(self: Any) -> list[str]:
@@ -130,8 +131,12 @@ class _Additive:
         return np.asarray(self._turned(_flat(learner, _summed(base, places, points[:, [i]], coefs))))
 
     def _turned(self, values: Floats) -> Floats:
-        """Inner scores, or parts of them, as the outside sees them."""
+        """Inner scores, or parts of them, as the outside sees them, but for `_shift`."""
         return values
+
+    def _shift(self) -> float:
+        """What the outside sees for an inner score of 0."""
+        return 0.0
 
 
 def _hypothesis(learner: Learner, mean: bool) -> tuple[Array, Floats, float]:
@@ -186,6 +191,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         bound its memory: all verbs keep the mean of all hypotheses so far, and predictions use it.
     n_passes : passes made by ``fit``.
     shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
+    scale_target : as in `NORMARegressor`.
 
     Attributes
     ----------
@@ -208,8 +214,9 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         schedule: Any = "constant", epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5,
         radius: float | None = None, fit_intercept: bool = False, weights: Any = None, products: Any = (),
         differences: Any = (), rescale: bool = True, budget: Any = None, average: bool | str = "fit", n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0,
+        shuffle: bool = True, random_state: Any = 0, scale_target: bool = True,
     ) -> None:  # fmt: skip
+        self.scale_target = scale_target
         self.kernel, self.method, self.loss, self.C, self.reg, self.schedule = kernel, method, loss, C, reg, schedule
         self.epsilon, self.delta, self.quantile, self.radius = epsilon, delta, quantile, radius
         self.fit_intercept, self.weights = fit_intercept, weights
@@ -222,6 +229,12 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         if _checks.one_of(self, "loss", self.loss, known) == "auto":
             return EpsilonInsensitive(self.epsilon) if self._projects() else Squared()
         return regression_loss(self, None)
+
+    def _turned(self, values: Floats) -> Floats:
+        return self._outward(values)
+
+    def _shift(self) -> float:
+        return self._units()[0]
 
 
 class AdditiveClassifier(_Additive, OnlineClassifier):

@@ -95,8 +95,11 @@ class ProjectionRegressor(_Classic, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, radius, budget, average, n_passes, shuffle, random_state : as in `ProjectionClassifier`.
+    kernel, radius, average, n_passes, shuffle, random_state : as in `ProjectionClassifier`.
+    budget : "project" (256 points, or "project:N"): steps to zero loss diverge where terms are simply dropped; a
+        number drops the oldest; a Budget; None keeps all.
     epsilon : errors up to this are none.
+    scale_target : as in `NORMARegressor`; epsilon and radius are for targets so scaled.
 
     >>> import gossamer
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
@@ -106,9 +109,11 @@ class ProjectionRegressor(_Classic, OnlineRegressor):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, epsilon: float = 0.1, radius: float | None = None, budget: Any = 256,
+        self, kernel: Any = "gaussian", *, epsilon: float = 0.1, radius: float | None = None, budget: Any = "project",
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        scale_target: bool = True,
     ) -> None:  # fmt: skip
+        self.scale_target = scale_target
         self.kernel, self.epsilon, self.radius = kernel, epsilon, radius
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
@@ -157,8 +162,10 @@ class PARegressor(_PassiveAggressive, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, C, variant, budget, average, n_passes, shuffle, random_state : as in `PAClassifier`.
+    kernel, C, variant, average, n_passes, shuffle, random_state : as in `PAClassifier`.
+    budget : as in `ProjectionRegressor`.
     epsilon : errors up to this are none.
+    scale_target : as in `NORMARegressor`; epsilon and C are for targets so scaled.
 
     >>> import gossamer
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
@@ -169,8 +176,10 @@ class PARegressor(_PassiveAggressive, OnlineRegressor):
 
     def __init__(
         self, kernel: Any = "gaussian", *, C: float = 1.0, variant: str = "PA-I", epsilon: float = 0.1,
-        budget: Any = 256, average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        budget: Any = "project", average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True,
+        random_state: Any = 0, scale_target: bool = True,
     ) -> None:  # fmt: skip
+        self.scale_target = scale_target
         self.kernel, self.C, self.variant, self.epsilon = kernel, C, variant, epsilon
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state

@@ -158,6 +158,8 @@ class NORMARegressor(_Norma, OnlineRegressor):
     loss : "squared", "epsilon_insensitive", "huber" or "pinball".
     epsilon, delta, quantile : the parameter of the loss that has it.
     nu : epsilon or delta adapts so that a fraction nu of the residuals is larger.
+    scale_target : whether the targets are centred and scaled as they come, so that their units do not matter; epsilon
+        and delta are then shares of their deviation. False takes them as they are, as the paper does.
 
     >>> import gossamer
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
@@ -170,8 +172,9 @@ class NORMARegressor(_Norma, OnlineRegressor):
         self, kernel: Any = "gaussian", *, loss: str = "squared", rate: float = 0.5, schedule: Any = "constant",
         reg: float = 0.01, epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5, nu: float | None = None,
         fit_intercept: bool = False, budget: Any = 256, average: bool | str = "fit", n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0,
+        shuffle: bool = True, random_state: Any = 0, scale_target: bool = True,
     ) -> None:  # fmt: skip
+        self.scale_target = scale_target
         self.kernel, self.loss, self.rate, self.schedule, self.reg = kernel, loss, rate, schedule, reg
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.fit_intercept, self.budget, self.average, self.n_passes = fit_intercept, budget, average, n_passes
@@ -265,6 +268,7 @@ class SILKRegressor(_Silk, OnlineRegressor):
     loss : "squared", "epsilon_insensitive", "huber" or "pinball".
     epsilon, delta, quantile : the parameter of the loss that has it.
     nu : epsilon or delta adapts so that a fraction nu of the residuals is larger.
+    scale_target : as in `NORMARegressor`; C weighs the loss of targets so scaled.
 
     >>> import gossamer
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
@@ -278,7 +282,9 @@ class SILKRegressor(_Silk, OnlineRegressor):
         schedule: Any = "constant", reg: float = 1e-4, epsilon: float = 0.1, delta: float = 1.0,
         quantile: float = 0.5, nu: float | None = None, fit_intercept: bool = False, budget: Any = "project",
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        scale_target: bool = True,
     ) -> None:  # fmt: skip
+        self.scale_target = scale_target
         self.kernel, self.loss, self.C, self.rate, self.schedule, self.reg = kernel, loss, C, rate, schedule, reg
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.fit_intercept, self.budget, self.average, self.n_passes = fit_intercept, budget, average, n_passes
@@ -364,7 +370,7 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
     Parameters
     ----------
     kernel, rate, reg, meta, memory, C, budget, average, n_passes, shuffle, random_state : as in `SVMDClassifier`.
-    loss, epsilon, delta, quantile, nu : as in `NORMARegressor`.
+    loss, epsilon, delta, quantile, nu, scale_target : as in `NORMARegressor`.
 
     >>> import gossamer
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
@@ -377,8 +383,9 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
         self, kernel: Any = "gaussian", *, loss: str = "squared", rate: float = 0.2, reg: float = 0.01,
         meta: float = 0.01, memory: float = 0.95, C: float | None = None, epsilon: float = 0.1, delta: float = 1.0,
         quantile: float = 0.5, nu: float | None = None, budget: Any = 256, average: bool | str = "fit",
-        n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        n_passes: int = 1, shuffle: bool = True, random_state: Any = 0, scale_target: bool = True,
     ) -> None:  # fmt: skip
+        self.scale_target = scale_target
         self.kernel, self.loss, self.rate, self.reg, self.meta, self.memory = kernel, loss, rate, reg, meta, memory
         self.C, self.epsilon, self.delta, self.quantile, self.nu = C, epsilon, delta, quantile, nu
         self.budget, self.average, self.n_passes = budget, average, n_passes

@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from gossamer import _checks
 from gossamer._checks import Array
-from gossamer._online import Online, OnlineClassifier
+from gossamer._online import Online, OnlineClassifier, OnlineRegressor
+from gossamer._targets import pool, units
 from gossamer.expansion import REFRESH, Floats
 from gossamer.finite import Fourier, Nystrom
 from gossamer.learner import Learner
@@ -150,11 +151,20 @@ def _estimators(models: list[Any], shares: Floats, budget: int | None) -> Merged
         learned.update(_order=order, classes_=np.unique(np.array(order)), _given=given)
     else:
         fresh, columns = model._start(), [np.eye(1)] * len(models)
+    unit = 1.0
+    if isinstance(model, OnlineRegressor) and all(part._moments() is not None for part in models):
+        moments = pool([part._moments() for part in models], shares)
+        unit = units(moments)[1]
+        # from the units of each to those of all; a model whose targets were all equal has nothing to add
+        columns = [np.array([[part._units()[1] / unit if unit > 0 else 1.0]]) for part in models]
+        learned["_target_moments"] = moments
+    elif any(part.__dict__.get("_target_moments") is not None for part in models):
+        raise _checks.wrong("merge", "models", "of equal scale_target", [part._moments() for part in models])
     learner, error, norm = _learners(learners, fresh, columns, shares, budget)
     if hasattr(models[0], "n_features_in_"):
         learned["n_features_in_"] = models[0].n_features_in_
     model.__dict__.update(learned, learner_=learner)
-    return Merged(model, error, norm)
+    return Merged(model, unit * error, unit * norm)
 
 
 def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool) -> Floats:
@@ -218,8 +228,12 @@ def _learners(
         """One entry per point that stays."""
         return np.asarray(np.concatenate(list(values))[first][kept])
 
-    def mean(name: str) -> float:
-        return float(sum(share * s[name] for share, s in zip(shares, states, strict=True)))
+    # an offset turns and scales with the only output, a level scales with it
+    turns = [float(column[0, 0]) if column.shape == (1, 1) else 1.0 for column in columns]
+    offset_shares, level_shares = shares * turns, shares * np.abs(turns)
+
+    def mean(name: str, by: Floats = shares) -> float:
+        return float(sum(share * s[name] for share, s in zip(by, states, strict=True)))
 
     m, outputs = len(kept), len(reduced[0])
     trace = reduced[1] if parts[0].rule.needs_trace else np.zeros((0, m))
@@ -232,12 +246,12 @@ def _learners(
         "raw": coefs, "scale": 1.0, "norm2": max(0.0, _product(kernel, kept_points, coefs, metric @ coefs)),
         "trace": trace, "trace_scale": 1.0, "mix": 0.0,
         "inner": _product(kernel, kept_points, coefs, trace) if len(trace) else 0.0,
-        "rate": mean("rate"), "offset": mean("offset"), "level": mean("level"),
+        "rate": mean("rate"), "offset": mean("offset", offset_shares), "level": mean("level", level_shares),
         "kappas": each(s["kappas"] for s in states),
         "births": births, "ids": -births,
         "summed": reduced[-1] if parts[0].average else np.zeros((outputs, m)), "entered": np.zeros(m),
         "rounds_scale": 0.0, "offset_sum": steps * sum(
-            share * s["offset_sum"] / max(s["steps"], 1) for share, s in zip(shares, states, strict=True)
+            share * s["offset_sum"] / max(s["steps"], 1) for share, s in zip(offset_shares, states, strict=True)
         ),
         "dropped": together(s["dropped"] * (steps / max(s["steps"], 1)) for s in states),
         "dropped_points": _stacked([s["dropped_points"] for s in states]), "refresh_in": REFRESH,

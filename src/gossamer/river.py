@@ -291,8 +291,14 @@ class _Regressor(_Model, base.MiniBatchRegressor):
     def learn_one(self, x: Row, y: float, w: float = 1.0) -> None:
         """Learn one row with its target and a weight."""
         learned = self._learned
-        if learned is None or not learned.learn_fast(x, y, w):
+        # targets in units of their own come one after the other; others may be learned by any thread
+        if learned is None or learned.scales or not learned.learn_fast(x, y, w):
             self._learn_long(x, y, w)
+
+    @changes
+    def _learn_long(self, x: Row, y: Any, w: float) -> None:
+        if self._learned is None or not self._learned.learn_target(x, y, w):
+            self._absorb(x, [y], w)
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a frame in order, as ``learn_one`` would."""
@@ -301,7 +307,7 @@ class _Regressor(_Model, base.MiniBatchRegressor):
     def predict_one(self, x: Row) -> float:
         """The prediction; 0 before the first row."""
         learned = self._learned
-        return 0.0 if learned is None else float(self._score(x, learned))
+        return 0.0 if learned is None else float(learned.outward(self._score(x, learned)))
 
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a frame."""
@@ -310,7 +316,7 @@ class _Regressor(_Model, base.MiniBatchRegressor):
         if found is None:
             return dataframe.to_native_series(np.zeros(len(frame)), name=None, like=frame)
         scores, learned = found
-        return dataframe.to_native_series(scores, name=learned.name, like=frame)
+        return dataframe.to_native_series(learned.outward(scores), name=learned.name, like=frame)
 
 
 class _Detector(_Model, base.AnomalyDetector):

@@ -1,0 +1,35 @@
+// Targets in units of their own, as they come: the twin of `follow` in _targets.py.
+#pragma once
+#include <cmath>
+
+namespace gossamer {
+
+struct Targets {
+    double total = 0;    // the sum of weights
+    double first = 0;    // the first target
+    double sums = 0;     // of the distances from it
+    double squares = 0;  // of the distances from the mean
+
+    double mean() const { return total > 0 ? first + sums / total : 0.0; }
+    double deviation() const { return total > 0 ? std::sqrt(squares / total) : 0.0; }
+    bool sound() const {
+        return total >= 0 && squares >= 0 && std::isfinite(total) && std::isfinite(first) && std::isfinite(sums) &&
+               std::isfinite(squares);
+    }
+
+    // y in the units of all targets up to and with itself
+    double follow(double y, double weight = 1.0) {
+        if (weight > 0) {
+            if (total == 0) first = y;
+            const double away = y - first;
+            const double news = away - (total > 0 ? sums / total : 0.0);
+            total += weight;
+            sums += weight * away;
+            squares += weight * news * news * (1.0 - weight / total);
+        }
+        const double unit = deviation();
+        return unit > 0 ? ((y - first) - sums / total) / unit : 0.0;
+    }
+};
+
+}  // namespace gossamer

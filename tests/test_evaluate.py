@@ -493,7 +493,7 @@ def test_late_labels_are_those_of_single_rows(model, rows, pipe):
     assert np.array_equal(made.labels[made.known], expected.labels[expected.known])
 
 
-def test_late_labels_take_no_call_for_each_row():
+def test_late_labels_cost_a_few_times_a_row_without():
     """The cost of a row with a late label is a few times that of one without, not a hundred times."""
     X, y = np.random.default_rng(0).normal(size=(4000, 8)), np.arange(4000) % 2
     seconds = []

@@ -1,7 +1,8 @@
 """Labels that come late: predict a row, then learn an older one, without the cost of a whole call for each.
 
 The rows of a block are checked and their labels encoded together; what is left for each row is to scale it, to score
-it and to learn the older row, straight in the learner. The numbers are those of one call after the other.
+it and to learn the older row: straight in the learner for classifiers, by a call of the estimator for the others. The
+numbers are those of one call after the other.
 """
 
 from __future__ import annotations

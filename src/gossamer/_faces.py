@@ -55,7 +55,10 @@ class Face:
     def __init__(self, model: Any, task: str, classes: Any = None) -> None:
         self.model, self.task, self.classes = model, task, classes
         # predict_learn tells what the last hypothesis said, predict what their mean says: then row by row
-        averaged = getattr(last_step(model), "average", False) in (True, "sparse") and not isinstance(model, Learner)
+        last = last_step(model)
+        learner = getattr(last, "learner_", None)
+        asked = getattr(last, "average", False) in (True, "sparse")
+        averaged = asked if learner is None else learner.average is not None
         self.blocks = isinstance(model, Learner) or (hasattr(model, "predict_learn") and not averaged)
         #: Whether the scores tell probabilities.
         self.tells = task == "classification" and (

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gossamer import _core
-from gossamer._online import Online, OnlineClassifier
+from gossamer import _checks, _core, _targets
+from gossamer._online import Online, OnlineClassifier, OnlineRegressor
 from gossamer.expansion import Floats
 from gossamer.learner import Learner
 from gossamer.pipelines import OnlinePipeline
@@ -49,31 +49,38 @@ def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any, task: str) -> Floa
     """Score row i of X, then learn row i of ``due``; the scores as the model gives them outside."""
     last = steps.last
     scalers = [_Scaler(scaler) for scaler in steps.scalers]
+    learner = last if isinstance(last, Learner) else last.learner_
+    targets, moments = due_y, None
     if isinstance(last, OnlineClassifier):
-        learner = last.learner_
         codes = np.array([last._order.index(label) for label in np.asarray(due_y).tolist()], dtype=np.float64)
         targets = codes if learner.loss.target == "label" else 2.0 * codes - 1.0
-    else:
-        learner, targets = last, due_y
-    scores = []
+    elif isinstance(last, OnlineRegressor):
+        targets = _checks.vector(last, "y", due_y, len(due))
+        moments = last._moments()
+        if moments is not None:
+            _targets.check_finite(last, _targets.follow_all(moments, targets, None)[-1], targets)
+    many, scores = learner.loss.target == "label", []
     try:
         for i in range(len(X)):
             x, late = X[i : i + 1], due[i : i + 1]
             for scaler in scalers:
                 x, late = scaler.step(x, late)
-            target = None if targets is None else targets[i : i + 1]
-            if isinstance(learner, Learner):
-                scores.append(_score(learner, x, task))
-                if learner.loss.target == "label" or target is None:
-                    learner.learn(late, target)
-                else:
-                    learner.learn_one(late[0], float(target[0]))
+            score = learner.score(x)[0] if many else learner.score_one(x[0])
+            target = None if targets is None else float(targets[i])
+            if moments is not None:
+                mean, deviation = _targets.units(moments)
+                score = score * deviation + mean
+                target, moments = _targets.follow(moments, float(targets[i]))
+            scores.append(score - learner.level if task == "novelty" else score)
+            if many:
+                learner.learn(late, targets[i : i + 1])
             else:
-                scores.append(last.decision_function(x)[0] if task == "novelty" else last.predict(x)[0])
-                last.partial_fit(late, target)
+                learner.learn_one(late[0], target)
     finally:
         for scaler in scalers:
             scaler.commit()
+        if moments is not None:
+            last._keep(learner, None, _target_moments=moments)
     made = np.array(scores, dtype=np.float64)
     if not isinstance(last, OnlineClassifier):
         return made
@@ -81,11 +88,6 @@ def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any, task: str) -> Floa
         return made[:, last._columns()]
     turned = len(last.classes_) == 1 or last.classes_[1] != last._order[1]
     return -made if turned else made
-
-
-def _score(learner: Learner, x: Any, task: str) -> Any:
-    score = learner.score(x)[0] if learner.loss.target == "label" else learner.score_one(x[0])
-    return score - learner.level if task == "novelty" else score
 
 
 class _Scaler:

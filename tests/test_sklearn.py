@@ -103,7 +103,8 @@ def test_a_column_that_is_no_number():
     """It is refused, whatever frame it comes in, and a missing number too."""
     for frame in (pd.DataFrame, pl.DataFrame):
         for column in (["x", "y", "z"], [1.0, None, 2.0]):
-            with pytest.raises(ValueError, match=r"^The 'X' parameter of Learner must be (a matrix|finite)"):
+            words = r"^The 'X' parameter of SILKClassifier must be (a matrix|finite).*column 'b'"
+            with pytest.raises(ValueError, match=words):
                 SILKClassifier().fit(frame({"a": [1.0, 2.0, 3.0], "b": column}), [0, 1, 0])
 
 

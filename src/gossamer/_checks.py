@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numbers
+import re
+import reprlib
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +30,52 @@ def wrong(
     The 'size' parameter of Smallest must be an int in [1, inf). Got 0 instead.
     """
     name = owner if isinstance(owner, str) else type(owner).__name__
-    error = WrongTypeError if issubclass(kind, TypeError) else ValueError
-    return error(f"The '{parameter}' parameter of {name} must be {rule}. Got {got!r} instead.")
+    rule = rule if len(rule) <= 1000 else f"{rule[:700]} ... {rule[-200:]}"
+    kind = WrongTypeError if issubclass(kind, TypeError) else ValueError
+    error = kind(f"The '{parameter}' parameter of {name} must be {rule}. Got {SHORT.repr(got)} instead.")
+    error.parts = (name, parameter, rule, got)  # type: ignore[attr-defined]  # for `in_the_name_of`
+    assert isinstance(error, ValueError)
+    return error
+
+
+def in_the_name_of(
+    owner: str, parameters: Collection[str], error: ValueError, columns: Sequence[Any] = ()
+) -> ValueError:
+    """An error about what the user gave, told of the object that it was given to, with the names of a frame's columns.
+
+    >>> error = wrong("Learner", "X", "finite", "nan in row 0, column 1")
+    >>> print(in_the_name_of("SILKClassifier", ["X"], error, ["width", "height"]))
+    The 'X' parameter of SILKClassifier must be finite. Got "nan in row 0, column 'height'" instead.
+    """
+    if not hasattr(error, "parts") or error.parts[1] not in parameters:
+        return error
+    name, parameter, rule, got = error.parts
+    if isinstance(got, str):
+        place = re.search(r", column (\d+)$", got)
+        if place and int(place[1]) < len(columns):
+            got = f"{got[: place.start()]}, column {SHORT.repr(columns[int(place[1])])}"
+        got = got.replace(f"but {name} is expecting", f"but {owner} is expecting")
+    return wrong(owner, parameter, rule, got, type(error))
+
+
+class _Short(reprlib.Repr):
+    """What a message shows of a value: never a whole frame or a long array."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring, self.maxother, self.maxlong, self.maxlevel = 400, 300, 60, 4
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = 12
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        if not isinstance(x, type) and isinstance(getattr(x, "shape", None), tuple):
+            if hasattr(x, "dtype") and np.ndim(x) == 0:
+                return super().repr_instance(x, level)
+            if not isinstance(x, np.ndarray) or x.size > 12:
+                return f"{type(x).__name__} of shape {x.shape}"
+        return super().repr_instance(x, level)
+
+
+SHORT = _Short()
 
 
 def number(
@@ -74,16 +120,17 @@ def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True)
     try:
         array = np.asarray(X)
     except ValueError:
-        raise wrong(owner, "X", "a matrix of numbers", X) from None
+        raise wrong(owner, "X", "a matrix of numbers, all rows of one length", X) from None
     if array.dtype == object:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise wrong(owner, "X", f"a matrix of numbers ({error})", _short(X), type(error)) from None
+            reason, got = SHORT.repr(str(error))[1:-1], _no_number(array) or X
+            raise wrong(owner, "X", f"a matrix of numbers ({reason})", got, type(error)) from None
     if array.dtype.kind == "c":
         raise wrong(owner, "X", "a matrix of real numbers. Complex data not supported", array.dtype)
     if array.dtype.kind not in "fiub":
-        raise wrong(owner, "X", "a matrix of numbers", array.dtype)
+        raise wrong(owner, "X", "a matrix of numbers", _no_number(array) or array.dtype)
     if array.ndim != 2:
         hint = "Reshape your data with reshape(1, -1) for one row or reshape(-1, 1) for one feature"
         raise wrong(owner, "X", f"of shape (rows, features). {hint}", array.shape)
@@ -99,6 +146,15 @@ def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True)
     if finite:
         all_finite(owner, array)
     return array
+
+
+def _no_number(array: Array) -> str | None:
+    """The first entry of a matrix that is no number, column by column."""
+    for column in range(array.shape[1] if array.ndim == 2 else 0):
+        for row, value in enumerate(array[:, column].tolist()):
+            if not isinstance(value, numbers.Real) and value is not None:
+                return f"{SHORT.repr(value)} in row {row}, column {column}"
+    return None
 
 
 def all_finite(owner: object, X: Array) -> None:
@@ -120,9 +176,9 @@ def vector(owner: object, parameter: str, values: Any, length: int) -> NDArray[n
         if array.dtype.kind == "O":
             array = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise wrong(owner, parameter, "a vector of numbers", _short(values)) from None
+        raise wrong(owner, parameter, "a vector of numbers", values) from None
     if array.dtype.kind not in "fiu":
-        raise wrong(owner, parameter, "a vector of numbers", _short(values))
+        raise wrong(owner, parameter, "a vector of numbers", values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.shape[0] != length:
@@ -142,7 +198,7 @@ def column(owner: object, y: Any) -> Array:
     try:
         array = np.asarray(y)
     except ValueError:
-        raise wrong(owner, "y", "a vector with one entry per row", _short(y)) from None
+        raise wrong(owner, "y", "a vector with one entry per row", y) from None
     if array.ndim == 2 and array.shape[1] == 1:
         text = "A column-vector y was passed when a 1d array was expected. Please use y.ravel()."
         warnings.warn(text, DataConversionWarning, stacklevel=4)
@@ -185,11 +241,6 @@ def lookup(owner: object, parameter: str, name: str, known: dict[str, Callable[[
     if name not in known:
         raise wrong(owner, parameter, "one of " + ", ".join(map(repr, sorted(known))), name)
     return known[name]()
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def is_table(X: Any) -> bool:

@@ -21,7 +21,7 @@ class Part:
     y: Array | None
     weights: Floats | None
     ids: Array
-    labels: Array | None  # those of the whole table
+    whole_y: Array | None  # of the whole table
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class Table:
         place: Any = rows if self.order is None else self.order[rows]
         y, weights = (None if values is None else values[place] for values in (self.y, self.weights))
         X = [self.X[i] for i in np.arange(self.rows)[place]] if isinstance(self.X, list) else self.X[place]
-        labels = None if self.y is None else np.unique(self.y)
-        return Part(X, y, weights, np.arange(self.rows)[place], labels)
+        return Part(X, y, weights, np.arange(self.rows)[place], self.y)
 
 
 def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any) -> None:

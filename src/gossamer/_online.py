@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _fitting, _labels, _rows, _targets
 from gossamer._checks import Array
+from gossamer._kernel_params import KernelParameters
 from gossamer._loaded import check_estimator
 from gossamer._loss import Loss
 from gossamer._rule import Rule
@@ -26,7 +27,7 @@ from gossamer.multiclass import Taxonomy
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
 
 
-class Online(Shown, Stored, Copied, BaseEstimator):  # type: ignore[misc]
+class Online(Shown, KernelParameters, Stored, Copied, BaseEstimator):  # type: ignore[misc]
     """A Learner made of the parameters. A subclass says which loss, rule and budget they mean.
 
     Threads learn one after the other. What was learned is replaced in one step (`publish`), so that who reads
@@ -88,6 +89,7 @@ class Online(Shown, Stored, Copied, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any, learner: Learner | None = None) -> Floats:
         return self._scores_levels(X, learner)[0]
 
+    @_rows.speaks
     def _scores_levels(self, X: Any, learner: Learner | None = None) -> tuple[Floats, Floats]:
         """Scores, and the level at the moment of each."""
         learner = self._fitted() if learner is None else learner
@@ -110,6 +112,7 @@ class Online(Shown, Stored, Copied, BaseEstimator):  # type: ignore[misc]
         if any(self.__dict__.get(name) is not value for name, value in now.items()):
             publish(self, now)
 
+    @_rows.speaks
     def _anew(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Forget everything and make ``n_passes`` passes; if one fails, nothing has changed."""
         fresh = clone(self)
@@ -164,7 +167,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return self._anew(X, labels, sample_weight)
 
     def _pass(self, part: _fitting.Part) -> Floats | None:
-        self._learn(part.X, part.y, part.weights, part.labels)
+        self._learn(part.X, part.y, part.weights, np.unique(np.asarray(part.whole_y)))
         return None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -181,6 +184,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return self._learn(X, y, sample_weight, None)
 
     @changes
+    @_rows.speaks
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Floats:
         names = self._names(X)
         before = self.__dict__.get("_order", [])
@@ -348,6 +352,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         return self
 
     @changes
+    @_rows.speaks
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row and then learn it; returns the predictions."""
         names, learner, moments = self._names(X), self._learner(), self._moments()
@@ -432,6 +437,7 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         scores, levels = self._learn(X, sample_weight)
         return np.asarray(scores - levels)
 
+    @_rows.speaks
     def _learn(self, X: Any, sample_weight: Any) -> tuple[Floats, Floats]:
         names, learner = self._names(X), self._learner()
         found = _rows.learn(learner, X, None, sample_weight, owner=self)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,6 +15,9 @@ from gossamer._checks import Array
 from gossamer.expansion import Floats
 from gossamer.learner import Learner
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+#: What is handed to an estimator, besides its parameters.
+GIVEN = ("X", "y", "sample_weight", "classes", "ids", "grid")
 #: A part of a sparse matrix that is made dense at once has at most this many rows, and values (32 MB of float64).
 MOST_ROWS, MOST_VALUES = 4096, 2**22
 
@@ -37,6 +41,21 @@ def names(estimator: Any, X: Any, fitted: bool) -> Array | None:
     except TypeError as error:
         raise _checks.wrong(estimator, "X", f"a frame with columns of one kind. {error}", "others", TypeError) from None
     return found
+
+
+def speaks(method: Method) -> Method:
+    """A method of an estimator that takes X first: errors about what it was given name the estimator, not its parts."""
+
+    @functools.wraps(method)
+    def spoken(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
+        try:
+            return method(self, X, *rest, **options)
+        except ValueError as error:
+            parameters = {*GIVEN, *self.get_params(deep=False)}
+            columns = list(getattr(X, "columns", ()))
+            raise _checks.in_the_name_of(type(self).__name__, parameters, error, columns) from error.__cause__
+
+    return cast(Method, spoken)
 
 
 def learn(

@@ -29,9 +29,13 @@ def overrides(kind: type) -> frozenset[str]:
     if found is not None:
         return found
     fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
-    ours = {name for base in kind.__mro__ if is_ours(base) for name in vars(base)}
-    theirs = {name for base in kind.__mro__[:-1] if not is_ours(base) for name in vars(base)}
-    common = (theirs & ours) - fields
+    first: dict[str, bool] = {}  # whether the class that comes first, so that it is called, is ours
+    common: set[str] = set()
+    for base in kind.__mro__[:-1]:
+        for name in vars(base):
+            if not first.setdefault(name, is_ours(base)) and is_ours(base):
+                common.add(name)
+    common -= fields
     found = frozenset(name for name in common if name == "__call__" or not name.startswith(("__", "set_", "_abc")))
     _FOUND[kind] = found
     return found

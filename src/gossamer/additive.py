@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gossamer import _checks, _fitting
+from gossamer import _checks, _fitting, _rows
 from gossamer._checks import Array
 from gossamer._loss import Loss
 from gossamer._online import OnlineClassifier, OnlineRegressor
@@ -87,10 +87,12 @@ class _Additive:
         products = [f"{names[a]}*{names[b]}" for a, b in kernel.products]
         return [*names, *products, *(f"{names[a]}-{names[b]}" for a, b in kernel.differences)]
 
+    @_rows.speaks
     def coordinates(self: Any, X: Any) -> Array:
         """The numbers whose functions are summed, one column per coordinate: features, products, differences."""
         return np.asarray(self._kernel().columns(self._fitted().check_rows(X)))
 
+    @_rows.speaks
     def feature_effects(self: Any, X: Any) -> Floats:
         """f_i(x_i) for every row and coordinate: (rows, coordinates), and with more than two classes (..., classes).
 

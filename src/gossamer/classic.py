@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np  # noqa: F401  (for the examples)
+import numpy as np
 
 from gossamer._fitting import Part
 from gossamer._loss import Loss
@@ -270,5 +270,5 @@ class AdatronClassifier(_Classic, OnlineClassifier):
         return Adatron(self.rate, self.C)
 
     def _pass(self, part: Part) -> Floats | None:
-        self._learn(part.X, part.y, part.weights, part.labels, part.ids)
+        self._learn(part.X, part.y, part.weights, np.unique(np.asarray(part.whole_y)), part.ids)
         return None

@@ -222,12 +222,17 @@ class Matern(Kernel):
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """A Kernel from a Kernel, a name ("gaussian", ...) or a function of two batches."""
+    """A Kernel from a Kernel, a name ("gaussian", or as in scikit-learn "rbf", ...) or a function of two batches.
+
+    >>> as_kernel("poly"), as_kernel("laplacian")
+    (Polynomial(degree=3, gamma=1.0, coef0=1.0), Laplace(gamma='scale'))
+    """
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
         parts = (Linear, Polynomial, Gaussian, Laplace, Matern, Exponential, Brownian, Spline)
         named: dict[str, Callable[[], Kernel]] = {str(part.twin): part for part in parts}
+        named |= {"rbf": Gaussian, "poly": Polynomial, "laplacian": Laplace}  # the names in scikit-learn
         found: Kernel = _checks.lookup("Learner", "kernel", kernel, named)
         return found
     if callable(kernel) and not isinstance(kernel, type):

@@ -80,7 +80,8 @@ inline const char* read_double(const char* first, const char* last, double& valu
 class CsvParser {
 public:
     CsvParser(const CsvLayout& layout, const char* begin, const char* end, bool final)
-        : layout(layout), begin(begin), end(end), final(final) {}
+        : layout(layout), begin(begin), end(end), final(final),
+          plain(layout.decimal == '.' && layout.missing_numbers.empty()) {}
 
     CsvRows run(std::size_t max_rows) {
         out.texts.resize(layout.texts);
@@ -114,7 +115,7 @@ private:
 
     const CsvLayout& layout;
     const char *begin, *end, *p = nullptr;
-    bool final;
+    bool final, plain;  // plain: numbers have a point, and none of them stands for a missing one
     std::int64_t line = 0;
     CsvRows out;
 
@@ -170,18 +171,21 @@ private:
 
     Outcome number(std::size_t column, double& place, After& after) {
         while (p != end && blank(*p)) ++p;
+        if (!plain) return other_number(column, place, after);
         const char* start = p;
-        if (layout.decimal == '.') {
-            p = read_double(p, end, place);
-            // words (nan, inf, nan(...)) are left to the whole field: a delimiter may be inside of what was read
-            if (p != start && std::isfinite(place)) {
-                after = after_field();
-                if (after == After::incomplete) return Outcome::incomplete;
-                if (after != After::other) return finish(place);
-            }
+        p = read_double(p, end, place);
+        // words (nan, inf, nan(...)) are left to the whole field: a delimiter may be inside of what was read
+        if (p != start && std::isfinite(place)) {
+            after = after_field();
+            if (after == After::incomplete) return Outcome::incomplete;
+            if (after != After::other) return Outcome::done;
         }
-        // quoted, missing, with another decimal sign or no number at all
         p = start;
+        return other_number(column, place, after);
+    }
+
+    // Quoted, missing, with another decimal sign or no number at all. Not inlined: the usual way stays short.
+    [[gnu::noinline]] Outcome other_number(std::size_t column, double& place, After& after) {
         std::string_view text;
         const Outcome outcome = field(column, text, after);
         if (outcome != Outcome::done) return outcome;

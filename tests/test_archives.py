@@ -197,14 +197,15 @@ def test_damage_by_every_way_in(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ONE)
 def test_the_command_line_refuses_half_an_archive(kind, tmp_path, capsys):
-    packed = ONE[kind](LONG[:40_000].rsplit(b"\n", 1)[0] + b"\n")
+    packed = ONE[kind](LONG[:200_000].rsplit(b"\n", 1)[0] + b"\n")
     path = tmp_path / "table.csv.packed"
     path.write_bytes(packed)
-    options = ["--target", "y", "--format", "csv", "--quiet", "--budget", "20"]
+    options = ["--target", "y", "--format", "csv", "--quiet", "--budget", "5"]
     assert main(["run", str(path), *options]) == 0
-    path.write_bytes(packed[: len(packed) // 2])
-    assert main(["run", str(path), *options]) == 1
-    assert "table.csv.packed" in capsys.readouterr().err
+    for cut in range(len(packed) // 2, len(packed), len(packed) // 18):
+        path.write_bytes(packed[:cut])
+        assert main(["run", str(path), *options]) == 1, cut
+        assert "table.csv.packed" in capsys.readouterr().err
 
 
 def test_padding_and_what_follows():

@@ -18,6 +18,7 @@ import faulthandler
 import gzip
 import json
 import lzma
+import math
 import multiprocessing
 import os
 import random
@@ -32,7 +33,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from gossamer import _core
-from gossamer.streams import open_stream
+from gossamer.streams import _lines, open_stream
 
 #: Seconds that no input may take, and what it may add to the memory: a fixed part and a factor of its size.
 SLOW, FIXED, FACTOR = 2.0, 100e6, 20
@@ -252,6 +253,24 @@ def check_parser(rng: random.Random, data: bytes, options: dict) -> None:
     assert plain(one) == plain(whole)[:1], "the first row differs"
 
 
+def check_lines(rng: random.Random, data: bytes, options: dict) -> None:
+    """The readers of single lines: what they promise, or a ValueError."""
+    for text in data.split(b"\n"):
+        try:
+            if options["format"] == "jsonl":
+                row = _lines._object(text, 1 << 16)
+                assert row, "no columns"
+                assert all(type(name) is str for name in row), "names that are no text"
+            else:
+                label, indices, values = _lines._sparse(text, 1 << 16)
+                assert len(indices) == len(values), "indices without values"
+                assert sorted(set(indices)) == indices, "indices that do not ascend"
+                assert not indices or 0 <= indices[0] <= indices[-1] <= 1 << 16, "an index beyond"
+                assert not any(map(math.isinf, [label, *values])), "inf"
+        except ValueError:
+            pass
+
+
 def check_archive(rng: random.Random, data: bytes, options: dict) -> None:
     """Packed, it gives the same; cut or flipped, an error or the same; with fixed checksums, rows or a sentence."""
     kind = rng.choice(list(PACKS))
@@ -320,8 +339,9 @@ def campaign(seconds: float | None, count: int | None, seed: int, report=print) 
         for _ in range(10):
             data = mutate(rng, table)
             turn = rng.random()
-            laws = [("parser", check_parser)] * (maker is make_csv) * 2 + [("stream", check_stream)]
-            name, law = ("archive", check_archive) if turn < 0.04 else laws[int(turn * 1000) % len(laws)]
+            inner = ("parser", check_parser) if maker is make_csv else ("lines", check_lines)
+            outer = ("archive", check_archive) if turn < 0.02 else ("stream", check_stream)
+            name, law = outer if turn < 0.25 else inner
             begun = time.process_time()
             try:
                 law(rng, data, options)

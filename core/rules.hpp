@@ -39,13 +39,17 @@ struct Step {
 
 template <class L> constexpr bool many = L::target == Target::label;
 
-// The size of a gradient step that goes no further than to the minimum of the loss. reach: how far the score moves per unit of coefficient. For one class, then for several, whose
+// The size of a gradient step that goes no further than to the minimum of the loss; where a loss of real targets is a
+// straight line, only steps that move the score by 2 or more are held back. reach: how far the score moves per unit of coefficient. For one class, then for several, whose
 // slope is given and whose curvature is that along it.
-template <class L> double stable(const L& loss, double z, double y, double size, double reach) {
+template <class L> double stable(const L& loss, double z, double y, double slope, double size, double reach) {
     if constexpr (std::is_same_v<L, Logistic>)
         if (size * reach < 3.9) return size;  // its curvature is at most 1/4: no need to make it
     const double pull = loss.curvature(z, y) * reach;
-    return size * pull <= 1 ? size : 1 / pull;
+    if (size * pull > 1) size = 1 / pull;
+    if constexpr (L::target == Target::real)
+        if (size * reach >= 2 && slope != 0) size = std::min(size, std::abs(loss.implicit(z, y, reach, INFINITY) / slope));
+    return size;
 }
 template <class L> double stable(const L& loss, const Example& e, const double* slope, double size, double* bend) {
     if (size * e.kappa < 1.9) return size;  // a curvature of several classes is at most 1/2
@@ -82,7 +86,8 @@ struct Gradient : RuleBase {
             for (int c = 0; c < e.n; ++c) move[c] *= -shortened;
         } else {
             const double reach = fit_intercept ? e.kappa + 1 : e.kappa;
-            move[0] = -stable(loss, e.score(), e.y, size, reach) * loss.slope(e.score(), e.y);
+            const double slope = loss.slope(e.score(), e.y);
+            move[0] = -stable(loss, e.score(), e.y, slope, size, reach) * slope;
             if (fit_intercept) step.offset += move[0];
             step.level = loss.adapt(e.score(), e.y, size);
         }
@@ -240,7 +245,7 @@ struct SVMD : RuleBase {
             else
                 for (int c = 0; c < e.n; ++c) move[c] *= -shortened;
         } else {
-            const double shortened = stable(loss, e.score(), e.y, rate * size, e.kappa);
+            const double shortened = stable(loss, e.score(), e.y, move[0], rate * size, e.kappa);
             const double bend = lost ? 0.0 : loss.curvature(e.score(), e.y) * e.v[0];
             trace_move[0] = -shortened * (move[0] + memory * bend);
             step.level = loss.adapt(e.score(), e.y, rate * size);

@@ -263,7 +263,12 @@ def shortened(m: Model, loss: Any, f: Any, y: Any, eta: float, reach: float) -> 
     """A step that would go further goes to the minimum of the parabola along its slope."""
     g = slopes(m, loss, f, y)
     bend = g @ bends(m, loss, f, y, g) / (g @ g) if g.any() else 0.0
-    return eta if eta * bend * reach <= 1 else 1 / (bend * reach)
+    size = eta if eta * bend * reach <= 1 else 1 / (bend * reach)
+    flat = isinstance(loss, str) and loss.split("_")[0] in ("squared", "epsilon", "huber", "pinball")
+    if flat and loss != "squared_hinge" and size * reach >= 2 and g[0]:
+        tube = m.level if loss.startswith("epsilon") else 0.0
+        size = min(size, max(0.0, abs(y - f[0] - m.offset) - tube) / reach / abs(g[0]))
+    return size
 
 
 def norma(loss: Any, rate: float, reg: float, falling: bool = False, nu: Any = None, offset: bool = False) -> Step:

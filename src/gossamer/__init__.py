@@ -12,6 +12,7 @@ from gossamer._version import __version__
 
 if TYPE_CHECKING:
     from gossamer import bounds, budgets, kernels, losses, rules, store
+    from gossamer._divergence import CollapseWarning, DivergenceWarning
     from gossamer.additive import AdditiveClassifier, AdditiveRegressor
     from gossamer.classic import (
         AdatronClassifier,
@@ -47,6 +48,8 @@ __all__ = [
     "AdatronClassifier",
     "AdditiveClassifier",
     "AdditiveRegressor",
+    "CollapseWarning",
+    "DivergenceWarning",
     "KernelPerceptron",
     "Learner",
     "NORMAClassifier",
@@ -82,6 +85,7 @@ __all__ = [
 
 #: The module that has a name; the imports for type checkers above say the same (the tests compare them).
 _HOMES = {
+    "_divergence": "CollapseWarning DivergenceWarning",
     "additive": "AdditiveClassifier AdditiveRegressor",
     "classic": "ALMAClassifier AdatronClassifier KernelPerceptron PAClassifier PARegressor ProjectionClassifier "
     "ProjectionRegressor ROMMAClassifier",

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from gossamer import _checks, store
+from gossamer._divergence import hush
 from gossamer._keyed import Groups, Rows
 from gossamer._nodes import Encoder
 from gossamer._online import OnlineClassifier, OnlineDetector
@@ -79,6 +80,7 @@ class Estimators:
         def learn_key(group: int) -> tuple[Any, dict[int, str]]:
             state, at = states[group], groups.of(group)
             model = primed(self.model, self.classes) if state is None else copy.deepcopy(state)
+            hush(last_step(model))  # the bank looks at the scores of all
             targets = self._targets(rows.y, at, labels)
             try:
                 self._learn(model, rows, targets, at, ranks, out)

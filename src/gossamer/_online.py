@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, Regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gossamer import _checks, _fitting, _labels, _rows, _targets
+from gossamer import _checks, _divergence, _fitting, _labels, _rows, _targets
 from gossamer._checks import Array
 from gossamer._kernel_params import KernelParameters
 from gossamer._loaded import check_estimator
@@ -94,7 +94,9 @@ class Online(Shown, KernelParameters, Stored, Copied, BaseEstimator):  # type: i
         """Scores, and the level at the moment of each."""
         learner = self._fitted() if learner is None else learner
         _rows.names(self, X, fitted=True)
-        return _rows.score(learner, X, learner.average is not None)
+        found = _rows.score(learner, X, learner.average is not None)
+        _divergence.watch(self, found[0], scaled="_target_moments" in self.__dict__)
+        return found
 
     def _names(self, X: Any) -> Array | None:
         """The column names of a frame, checked if there were rows before."""
@@ -120,6 +122,7 @@ class Online(Shown, KernelParameters, Stored, Copied, BaseEstimator):  # type: i
         _fitting.fit(fresh, X, y, sample_weight)
         learned = {name: fresh.__dict__[name] for name in LEARNED if name in fresh.__dict__}
         self._replace(learned if names is None else {**learned, "feature_names_in_": names})
+        _divergence.inherit(fresh, self)
         return self
 
     @changes
@@ -202,6 +205,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             many = True
         labels = {} if order == before else {"_order": order, "classes_": np.unique(np.array(order))}
         self._keep(learner, names, _given=given, **labels)
+        _divergence.watch_rows(self, scores, codes, learner.steps - len(codes))
         return scores[:, self._columns()] if many else self._signed(scores, codes, len(before), given)
 
     def _third_class(self, learner: Learner, X: Any, codes: Floats, sample_weight: Any) -> tuple[Learner, Floats]:
@@ -360,6 +364,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         if moments is None:
             scores, _ = _rows.learn(learner, X, targets, sample_weight, owner=self)
             self._keep(learner, names)
+            _divergence.watch_rows(self, scores, targets, learner.steps - len(scores))
             return scores
         rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(targets)
         try:
@@ -372,6 +377,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         _targets.check_finite(self, moments, targets)
         scores, _ = _rows.learn(learner, X, scaled, weights, owner=self)
         self._keep(learner, names, _target_moments=moments)
+        _divergence.watch_rows(self, scores, scaled, learner.steps - len(scores), scaled=True)
         return scores * deviations + means
 
     def predict(self, X: Any) -> Floats:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from gossamer import _checks, _keyed, _labels, _rows
 from gossamer._checks import Array
 from gossamer._compact import compact, head
+from gossamer._divergence import watch
 from gossamer._estimators import Estimators, description, kind_of, last_step, shape_of
 from gossamer._keyed import Groups, RowError, Rows, UnknownKeyError
 from gossamer._manifest import MOST_FEATURES, Manifest
@@ -136,6 +137,7 @@ class ModelBank:
             if told is not None:
                 self.offset = json.loads(told)
             self._report({**rows.bad, **failed}, rows)
+            watch(self, np.delete(out, [*rows.bad, *failed], axis=0) if rows.bad or failed else out)
             return out
 
     def _learn_groups(self, engine: Any, groups: Groups, rows: Rows, labels: list[Any], out: Floats) -> dict[int, str]:
@@ -203,6 +205,8 @@ class ModelBank:
             return self._room(count, self._labels), np.full(count, -1, dtype=np.int64)
 
         scores, winners = self._ask("score", keys, X, unknown, room)
+        if not self._reports and unknown == "raise":  # else NaN stands for a row without an answer
+            watch(self, scores)
         return scores, winners
 
     @changes

@@ -19,6 +19,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,6 +29,7 @@ from scipy.special import expit, softmax
 
 import gossamer
 from gossamer import _checks
+from gossamer._divergence import watch
 from gossamer._features import Columns, Label, Learned, Row
 from gossamer._online import Online, OnlineClassifier, OnlineDetector, OnlineRegressor
 from gossamer._turns import Copied, changes
@@ -123,7 +125,10 @@ class _Model(Copied, base.Estimator):
 
     def _score(self, x: Row, learned: Learned) -> Any:
         score = learned.score_fast(x)
-        return self._score_long(x)[0] if score is None else score
+        score = self._score_long(x)[0] if score is None else score
+        if not isinstance(score, float) or not math.isfinite(score):
+            watch(self, np.atleast_1d(score)[None, :] if np.ndim(score) else np.array([score]))
+        return score
 
     @changes
     def _absorb_frame(self, X: Any, y: Any, w: Any) -> None:

@@ -52,6 +52,15 @@ def stable(size: float, curvature: float, reach: float) -> float:
     return size if size * pull <= 1.0 else 1.0 / pull
 
 
+def _stable_one(size: float, loss: Loss, z: float, e: Example, slope: float, reach: float) -> float:
+    """`stable` for a single score. Where a loss of real targets is a straight line, steps that move the score by 2 or
+    more go no further than to its minimum either."""
+    size = stable(size, loss.curvature(z, e.y), reach)
+    if loss.target == "real" and loss.twin is not None and size * reach >= 2.0 and slope != 0:
+        size = min(size, abs(loss.implicit(z, e.y, reach, math.inf) / slope))
+    return size
+
+
 def _stable_many(size: float, loss: Loss, e: Example, slope: NDArray[np.float64]) -> float:
     """`stable` for several classes, by the curvature along the slope."""
     square = float(slope @ slope)
@@ -74,7 +83,7 @@ class Gradient(Rule):
 
     A step that would go past the minimum of the loss, rate_t * curvature * k(x, x) > 1 (with an offset, k(x, x) + 1),
     goes to the minimum: rate_t = 1 / (curvature * k(x, x)), see `stable`. The curvature is 1 for the squared losses, 0
-    for those of straight lines, whose steps are all as they are.
+    for those of straight lines; with real targets, their steps go to the minimum where rate_t * k(x, x) >= 2.
 
     With several classes: the rows of the right class and of the one that most threatens it (ALGORITHMS 1.10).
 
@@ -101,8 +110,8 @@ class Gradient(Rule):
             moves = -_stable_many(e.rate * e.weight, loss, e, slope) * slope
             return Step(1.0 - e.rate * self.reg, moves, e.offset, loss.level)
         z = e.value + e.offset
-        size = stable(e.rate * e.weight, loss.curvature(z, e.y), e.kappa + self.fit_intercept)
-        move = -size * float(loss.slope(z, e.y))
+        slope = float(loss.slope(z, e.y))
+        move = -_stable_one(e.rate * e.weight, loss, z, e, slope, e.kappa + self.fit_intercept) * slope
         return Step(
             keep=1.0 - e.rate * self.reg,
             coefficient=move,
@@ -523,7 +532,7 @@ class SVMD(Rule):
         keep_trace = 0.0 if lost else self.memory * decay
         step = (
             _stable_many(rate * size, loss, e, slope) if many
-            else stable(rate * size, loss.curvature(z, y), e.kappa)
+            else _stable_one(rate * size, loss, z, e, float(slope), e.kappa)
         )  # fmt: skip
         trace = Trace(keep_trace, rate * self.reg, -step * (slope + self.memory * bend), rate)
         keep, move = decay, -step * slope

@@ -82,7 +82,7 @@ example-spark: $(VENV)/.extra-spark $(VENV)/.extra-plot ## a detector for each o
 	@$(BIN)/python examples/spark_keyed_anomalies.py $(ARGS)
 
 sanitize: build/address/core build/thread/core ## the C++ core alone under the address, undefined-behaviour and thread sanitizers
-	@build/address/core_test && build/thread/core_test && echo "sanitize: passed"
+	@build/address/core_test && build/thread/core_test && build/thread/core_threads 5 && echo "sanitize: passed"
 
 fuzz: $(VENV)/.extra-test build/address/package ## damaged and forged files, texts and databases, with an instrumented core (ARGS=--quick)
 	@$(BIN)/python tests/long/campaign.py fuzz $(ARGS)
@@ -134,7 +134,7 @@ $(VENV)/.extra-%: pyproject.toml $(VENV)/.made | $(VENV)/.package
 build/%/core: $(VENV)/.package
 	@command -v cmake > /dev/null || $(PIP) install -qq cmake
 	@PATH="$$PATH:$$PWD/$(BIN)" && cmake -S . -B build/$* -DGOSSAMER_SANITIZE=$* > /dev/null \
-	  && cmake --build build/$* --target core_test --parallel 2
+	  && cmake --build build/$* --target core_test core_threads --parallel 2
 	@touch $@
 
 build/%/package: $(VENV)/.package $(SOURCES)

@@ -245,8 +245,9 @@ class Learner(Stored):
         if machine is not None:
             if machine.dtype is None:
                 raise _checks.wrong(self, "X", "a sequence of objects, as before", X.shape)
-            with np.errstate(over="ignore"):
-                X = X.astype(machine.dtype, copy=False)
+            if X.dtype != machine.dtype:
+                with np.errstate(over="ignore"):
+                    X = X.astype(machine.dtype)
         row, norm = _core.longest_row(X)  # one pass over X for both questions
         if not math.isfinite(norm) and not _core.all_finite(X):
             raise _checks.not_finite(self, X)

@@ -32,6 +32,7 @@ import numpy as np
 import gossamer
 from gossamer import Learner, OnlineScaler, pipeline, store
 from gossamer._online import Online, OnlineClassifier, OnlineDetector
+from gossamer._turns import look
 from gossamer.bank import ModelBank
 from gossamer.budgets import Fourier, Nystrom, Project, Smallest
 from gossamer.evaluate import Prequential, prequential
@@ -53,7 +54,9 @@ class Subject:
     """An object, what threads do with it, and what must hold at the end."""
 
     verbs: dict[str, Callable[[random.Random], Any]]
-    look: Callable[[], Any]  # what a __del__ does with it
+    # What a __del__ does with it. Not np.errstate, as predict does: if CPython 3.11 collects garbage while it sets a
+    # context variable, and a __del__ sets that variable too, it uses memory that was given back (Python/hamt.c).
+    look: Callable[[], Any]
     end: Callable[[], None] = lambda: None
     learned: list[int] = field(default_factory=list)  # rows, of every call that learned some
 
@@ -92,8 +95,8 @@ def check(right: bool, what: str) -> None:
 
 def estimator(model: Any) -> Subject:
     """An estimator or a pipeline: all that scikit-learn's verbs do, and what Gossamer adds."""
-    subject = Subject({}, lambda: model.predict(X[:2]))
     last = model.steps[-1][1] if hasattr(model, "steps") else model
+    subject = Subject({}, lambda: (look(model, lambda: last.n_seen_), last.learner_.state()))
     labels = isinstance(last, OnlineClassifier)
     two = not labels or not model.__sklearn_tags__().classifier_tags.multi_class
     detects = isinstance(last, OnlineDetector)
@@ -160,7 +163,7 @@ def estimator(model: Any) -> Subject:
 
 
 def learner(made: Learner) -> Subject:
-    subject = Subject({}, lambda: (made.score_one(X[0]), made.steps))
+    subject = Subject({}, lambda: (made.steps, made.state()))
     y = {"binary": np.where(X[:, 0] > 0, 1.0, -1.0), "real": X[:, 0], "none": np.zeros(ROWS)}[made.loss.target]
     none = made.loss.target == "none"
 
@@ -304,10 +307,7 @@ def river_model(name: str) -> Subject:
 
     for _ in range(3):
         learn(random.Random(1))
-    if isinstance(made, river._Detector):
-        subject.look = lambda: made.score_one({"f0": 1.0})
-    else:
-        subject.look = lambda: made.predict_one({"f0": 1.0})
+    subject.look = lambda: look(made, made.learner.state)
     subject.verbs = {
         "learn": learn, "predict": predict, "many": many, "copy": lambda _: copy.deepcopy(made),
         "pickle": lambda chance: pickle.loads(pickle.dumps(made)),

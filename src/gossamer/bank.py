@@ -19,7 +19,7 @@ from gossamer._estimators import Estimators, description, kind_of, last_step, sh
 from gossamer._keyed import Groups, RowError, Rows, UnknownKeyError
 from gossamer._manifest import MOST_FEATURES, Manifest
 from gossamer._shelf import Shelf, plain, stored
-from gossamer._turns import changes
+from gossamer._turns import changes, looks
 from gossamer.expansion import Floats
 from gossamer.multiclass import Taxonomy
 
@@ -92,7 +92,7 @@ class ModelBank:
         self.n_features_in_: int | None = None
         self._dtype: Any = None
         self._engine: Any = None
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # of the shelf, among those who only look
         if memory is not None or path is not None:
             description(model)  # what cannot be stored is told now
         self._lasting = path is not None
@@ -239,17 +239,19 @@ class ModelBank:
     def __len__(self) -> int:
         return len(self._shelf)
 
-    @changes
+    @looks
     def __contains__(self, key: Any) -> bool:
-        return type(key) in _keyed.KEYS and self._shelf.has(key)
+        with self._lock:
+            return type(key) in _keyed.KEYS and self._shelf.has(key)
 
     def __iter__(self) -> Iterator[Any]:
         return self.keys()
 
-    @changes
+    @looks
     def keys(self) -> Iterator[Any]:
         """The keys of all models, as they are now."""
-        return iter(list(self._shelf.keys()))
+        with self._lock:
+            return iter(list(self._shelf.keys()))
 
     @changes
     def model(self, key: Any) -> Any:

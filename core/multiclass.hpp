@@ -27,6 +27,13 @@ inline double wright_omega(double z) {
     return w;
 }
 
+// Whether the scores can be compared with that of y: a model that has diverged has no step to make.
+inline bool apart(const double* f, double keep, int n, int y) {
+    for (int j = 0; j < n; ++j)
+        if (!std::isfinite(keep * f[j] - keep * f[y])) return false;
+    return true;
+}
+
 // max_j (Delta(y, j) + f_j) - f_y, Delta(y, y) = 0 (Cheng et al. 2006, equation (17))
 struct Structured : Fixed {
     static constexpr Target target = Target::label;
@@ -60,7 +67,7 @@ struct Structured : Fixed {
     // f: the scores; keep: the decay of this step; kappa: k(x, x); weight: c
     void implicit(const double* f, double keep, int n, int y, double kappa, double weight, double* out) const {
         std::fill_n(out, n, 0.0);
-        if (n < 2) return;
+        if (n < 2 || !apart(f, keep, n, y)) return;
         if (runner_up)
             clipped(f, keep, n, y, kappa, weight, out);
         else if (labels.empty())
@@ -179,7 +186,7 @@ struct Softmax : Fixed {
     // shift + W - ln(q - W) = 0; the left side rises with the shift.
     void implicit(const double* f, double keep, int n, int y, double kappa, double weight, double* out) const {
         std::fill_n(out, n, 0.0);
-        if (n < 2) return;
+        if (n < 2 || !apart(f, keep, n, y)) return;
         const double q = weight * kappa;
         if (!(q > 1e-300)) {
             Numbers p(n);

@@ -52,7 +52,12 @@ def taught(learner: Learner, rows: int = 12) -> Learner:
 
 
 def learners() -> dict[str, Learner]:
-    """One with each kernel, loss, rule and budget, compiled and in NumPy."""
+    """One with each kernel, loss, rule and budget, compiled and in NumPy; copies, to be changed."""
+    return copy.deepcopy(_learners())
+
+
+@functools.cache
+def _learners() -> dict[str, Learner]:
     found = {}
     budget = Smallest(5)
     for backend in ("auto", "numpy"):
@@ -69,6 +74,7 @@ def learners() -> dict[str, Learner]:
             found[f"{budget_}, {backend}"] = (Gaussian(0.5), Hinge(), rule, budget_)
         for several in (Softmax(4), Multiclass()):
             found[f"{several}, Project, {backend}"] = (Gaussian(0.5), several, Gradient(0.3, 0.1), Project(4))
+            found[f"{several}, implicit, {backend}"] = (Gaussian(0.5), several, Implicit(C=0.5), budget)
         found[f"SVMD, Merge, {backend}"] = (Gaussian(0.5), Hinge(), SVMD(), Merge(4))
         found[f"full Nystrom, {backend}"] = (Gaussian(0.5), Hinge(nu=0.3), Gradient(0.3, 0.1), Nystrom(3))
         found[f"Fourier, {backend}"] = (Gaussian(0.5), Hinge(), SVMD(), Fourier(6))

@@ -3,6 +3,7 @@
 Run as a program, this file is a server that forks: each line it reads is the work of a child that starts at once.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -73,40 +74,42 @@ if __name__ == "__main__":
         print(os.waitstatus_to_exitcode(status if ended else os.waitpid(child, 0)[1]), flush=True)
 
 
-@pytest.fixture(scope="module")
-def in_a_child():
-    """Do the work in a new process, killed some moments after its log has grown by so much; whether it ended itself."""
-    server = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+@contextlib.contextmanager
+def server():
+    """Does the work in new processes, killed some moments after their log has grown by so much; tells whether one ended
+    by itself."""
+    process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(case, path, log, grown=None, after=0.0):
         request = {"work": [case, str(path), str(log)], "grown": grown, "after": after}
-        server.stdin.write(json.dumps(request) + "\n")
-        server.stdin.flush()
-        code = int(server.stdout.readline())
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        code = int(process.stdout.readline())
         assert code in (0, -signal.SIGKILL)
         return code == 0
 
-    yield run
-    server.stdin.close()
-    server.wait()
-    server.stdout.close()
+    try:
+        yield run
+    finally:
+        process.stdin.close()
+        process.wait()
+        process.stdout.close()
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_killed_at_random_moments(case, in_a_child, tmp_path):
-    """Every batch is committed once, with the scores, and in the end the models, of a run that was never stopped."""
-    whole, killed, lines = tmp_path / "whole", tmp_path / "killed", tmp_path / "lines"
-    assert in_a_child(case, whole, tmp_path / "log")
-    length = (tmp_path / "log").stat().st_size
-    moments, kills, done = random.Random(0), 0, False
-    while not done and kills < KILLS:
+def kill_and_go_on(run, case, folder, whole, moments, most):
+    """Learn a stream to its end in ``folder``, killed at random moments; how often."""
+    length, kills, done = whole[1].stat().st_size, 0, False
+    while not done and kills < most:
         grown = moments.choice([0, moments.randrange(length // 6)])  # often before it has done anything
-        done = in_a_child(case, killed, lines, grown, after=moments.uniform(0.0, 0.02))
+        done = run(case, folder / "killed", folder / "lines", grown, after=moments.uniform(0.0, 0.02))
         kills += not done
-    assert kills >= 4
-    assert done or in_a_child(case, killed, lines)
+    assert done or run(case, folder / "killed", folder / "lines")
+    return kills
 
-    expected = dict(map(json.loads, (tmp_path / "log").read_text().splitlines()))
+
+def check_same(case, killed, lines, whole, log):
+    """Every batch is committed once, with the scores, and in the end the models, of a run that was never stopped."""
+    expected = dict(map(json.loads, log.read_text().splitlines()))
     found = [json.loads(line) for line in lines.read_text().splitlines() if line.endswith("]")]
     assert all(scores == expected[start] for start, scores in found)  # also of those that were learned anew
     assert {start for start, _ in found} == set(expected)
@@ -118,3 +121,18 @@ def test_killed_at_random_moments(case, in_a_child, tmp_path):
         assert all(one.dump(key) == other.dump(key) for key in one)
         last = [one.model(key) for key in one]
         assert sum((model[-1] if hasattr(model, "steps") else model).n_seen_ for model in last) == rows
+
+
+@pytest.fixture(scope="module")
+def in_a_child():
+    with server() as run:
+        yield run
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_killed_at_random_moments(case, in_a_child, tmp_path):
+    """Killed a dozen times, then to the end; tests/long/kill_bank.py goes on for hundreds."""
+    whole = tmp_path / "whole", tmp_path / "log"
+    assert in_a_child(case, *whole)
+    assert kill_and_go_on(in_a_child, case, tmp_path, whole, random.Random(0), KILLS) >= 4
+    check_same(case, tmp_path / "killed", tmp_path / "lines", *whole)

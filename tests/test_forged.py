@@ -42,6 +42,29 @@ def test_forged_files(part):
     assert results["refused"] > 100 < results["works"] + 100
 
 
+DIVERGED = [(name, value) for name in sorted(forge.learners()) for value in (np.inf, -np.inf, np.nan, 1e308, -1e300)]
+
+
+def diverged(number):
+    """A learner of each kind whose coefficients have left all bounds, in part or all of them: it goes on, and ends."""
+    name, value = DIVERGED[number]
+    learner = copy.deepcopy(forge._learners()[name])
+    state = learner.state()
+    for rows in (slice(None), slice(0, 1)) if state else ():
+        state["raw"][rows] = value
+        learner.restore(state)
+        with np.errstate(all="ignore"):
+            forge.work(learner)
+    return "works"
+
+
+def test_diverged_models_end():
+    """Whatever the numbers are, a row is learned in finite time."""
+    results, findings = cases.campaign(diverged, len(DIVERGED), 90.0, quiet=True)
+    assert not findings
+    assert results["works"] == len(DIVERGED)
+
+
 def parameters():
     """Every parameter of every class that can be stored, in a file that has it: name, header, arrays, place."""
     found = {}

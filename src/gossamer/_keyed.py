@@ -276,6 +276,8 @@ def _row_by_row(
         width = len(found[-1])
     if width is None:
         raise error
+    if len(bad) == count:  # nothing will be learned: no room for rows that may be wide
+        return np.full((count, 1), np.nan)
     return np.array([np.full(width, np.nan) if row is None else row for row in found])
 
 

@@ -72,7 +72,7 @@ class Shelf:
             raise OSError(errno.EIO, "a write has failed; the last commit is there: open the bank again", self.path)
         try:
             yield self._file
-        except sqlite3.Error as error:
+        except FAILURES as error:
             if self._file.in_transaction and not self._only_there:
                 with contextlib.suppress(sqlite3.Error):
                     self._file.execute("ROLLBACK")  # everything is in memory too
@@ -218,7 +218,7 @@ class Shelf:
                 copy.execute("COMMIT")
                 copy.execute("PRAGMA journal_mode = DELETE")  # all in one file
             _rename(beside, target)
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise failure(error, target) from None
         except FileExistsError:
             raise _checks.wrong("ModelBank", "path", "a file that does not exist yet", target) from None
@@ -305,17 +305,21 @@ def _rename(path: str, target: str) -> None:
         os.replace(path, target)
 
 
-def failure(error: sqlite3.Error, path: str) -> Exception:
+#: What SQLite raises; its words for a damaged file may be no text.
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+
+
+def failure(error: Exception, path: str) -> Exception:
     """What went wrong with a file, by its name: an OSError of the disk, or a ValueError for a file that is none."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM):
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM):
         return OSError(errno.EIO, str(error), path)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return _checks.wrong("ModelBank", "path", f"a file that only this bank has open ({error})", path)
-    if code == sqlite3.SQLITE_CANTOPEN:
-        return _checks.wrong("ModelBank", "path", f"a file that can be opened ({error})", path)
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+        return _checks.wrong("ModelBank", "path", f"a file that can be opened and written ({error})", path)
     return _checks.wrong("ModelBank", "path", f"what a ModelBank has stored, undamaged ({error})", path)
 
 
@@ -334,7 +338,7 @@ def opened(path: str) -> sqlite3.Connection:
     """The file of a bank, made if it is not there; this process has it alone."""
     try:
         file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise failure(error, path) from None
     try:
         file.execute("PRAGMA trusted_schema = OFF")
@@ -351,7 +355,7 @@ def opened(path: str) -> sqlite3.Connection:
         else:
             file.execute("BEGIN IMMEDIATE")  # whoever else has it open shows here
             file.execute("COMMIT")
-    except sqlite3.Error as error:
+    except FAILURES as error:
         file.close()
         raise failure(error, path) from None
     except BaseException:
@@ -367,14 +371,14 @@ def stored(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Iterator[tuple
         raise _checks.wrong("ModelBank", "path", "the name of a file", name)
     try:
         file = sqlite3.connect(f"{pathlib.Path(name).resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise failure(error, name) from None
     try:
         file.execute("PRAGMA trusted_schema = OFF")
         file.execute("PRAGMA cell_size_check = ON")
         _check_schema(file, name)
         return dict(file.execute("SELECT name, value FROM facts")), _models(file, name)
-    except sqlite3.Error as error:
+    except FAILURES as error:
         file.close()
         raise failure(error, name) from None
     except BaseException:
@@ -386,7 +390,7 @@ def _models(file: sqlite3.Connection, name: str) -> Iterator[tuple[Any, bytes]]:
     with contextlib.closing(file):
         try:
             yield from file.execute("SELECT key, state FROM models ORDER BY id")
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise failure(error, name) from None
 
 

@@ -416,9 +416,15 @@ class ModelBank:
 
     def _connect(self, engine: Any, labels: list[Any]) -> None:
         """Let the shelf make bytes of states and back; they name their labels, so these must be known."""
+        def unpack(data: bytes) -> Any:
+            state, found = engine.unpack(data, labels)
+            if found != labels:
+                raise _checks.wrong(self, "data", f"a model of the labels {labels}", found)
+            return state
+
         if engine is not None:
             self._shelf.pack = lambda state: engine.pack(state, labels)
-            self._shelf.unpack = lambda data: engine.unpack(data, labels)[0]
+            self._shelf.unpack = unpack
             self._shelf.size = engine.size
 
     def _given_classes(self, classes: Any) -> list[Any] | None:

@@ -25,6 +25,12 @@ MOST_CLASSES = 2**20
 Matrix = tuple[tuple[float, ...], ...]
 
 
+def apart(p: Floats, y: int) -> bool:
+    """Whether the scores can be compared with that of y: a model that has diverged has no step to make."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(p - p[y]).all())
+
+
 @dataclass(frozen=True)
 class Multiclass(Loss):
     """max_j (cost(y, j) + z_j) - z_y, with cost(y, y) = 0 (Cheng et al. 2006, equation (17); cost is Delta).
@@ -117,7 +123,7 @@ class Multiclass(Loss):
 
         ``before``: the scores before the decay, where the paper looks for the runner-up.
         """
-        if len(p) < 2:
+        if len(p) < 2 or not apart(p, y):
             return np.zeros(len(p))
         if self.step == "runner_up":
             return self._clipped(p, y, kappa, weight, p if before is None else before)
@@ -241,12 +247,12 @@ class Softmax(Loss):
         w_j = omega(p_j - p_y + shift) for j != y, W their sum, and the shift is found where shift + W - ln(q - W) = 0;
         the left side rises with it.
         """
-        if len(p) < 2:
+        if len(p) < 2 or not apart(p, y):
             return np.zeros(len(p))
         q = weight * kappa
+        above = np.delete(p, y) - p[y]
         if not q > 1e-300:
             return -weight * self.slope(p, y)
-        above = np.delete(p, y) - p[y]
 
         def excess(shift: float) -> float:
             sum_ = float(wrightomega(above + shift).sum())

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 
 #: Cases of one process, and the seconds of its own work that one may take.
-BATCH, SECONDS = 2000, 2.0
+BATCH, SECONDS = 250, 2.0
 
 Case = Callable[[int], str]
 

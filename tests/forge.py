@@ -364,7 +364,7 @@ def work(model: Any) -> None:
         X = np.ones((3, model.__dict__.get("n_features_in_", 2)))
         allowed(lambda: [model.partial_fit(X), model.transform(X), model.learn_transform(X), model.var_])
     elif isinstance(model, BackgroundSubtractor):
-        shape = model._shape or (6, 5, 3)
+        shape = tuple(model.state()["shape"]) or (6, 5, 3)
         frame = np.arange(math.prod(shape), dtype=np.uint8).reshape(shape)
         allowed(lambda: [model.score(frame), model.apply(frame), model.getBackgroundImage(), model.compensate(frame)])
         allowed(lambda: [model.apply(frame, 0.01), model.apply(frame, 0), model.state(), repr(model)])

@@ -293,7 +293,7 @@ class ModelBank:
     def drop(self, key: Any) -> None:
         """Forget the model of a key."""
         with self._lock:
-            if key not in self:
+            if type(key) not in _keyed.KEYS or not self._shelf.has(key):
                 raise UnknownKeyError(str(_checks.wrong(self, "key", "that of a model", key)))
             self._shelf.drop(key)
 

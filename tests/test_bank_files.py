@@ -51,8 +51,10 @@ def sealed(body):
     return MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
 
+@pytest.mark.filterwarnings("ignore::gossamer.DivergenceWarning")
 def test_an_inverse_from_outside():
-    """A Q that no model can have is refused, with the right checksum too; one that is only wrong does no harm."""
+    """A Q that no model can have is refused, with the right checksum too; one that is only wrong may spoil the model,
+    which then says so, and nothing else."""
     X, y = data(SILKRegressor, count=200)
     bank = ModelBank(SILKRegressor(Gaussian(0.5), budget=Project(6)))
     bank.learn(["a"] * 200, X, y)

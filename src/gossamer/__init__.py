@@ -12,7 +12,6 @@ from gossamer._version import __version__
 
 if TYPE_CHECKING:
     from gossamer import bounds, budgets, kernels, losses, rules, store
-    from gossamer._divergence import CollapseWarning, DivergenceWarning
     from gossamer.additive import AdditiveClassifier, AdditiveRegressor
     from gossamer.classic import (
         AdatronClassifier,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         SVMDDetector,
         SVMDRegressor,
     )
+    from gossamer.exceptions import CollapseWarning, DivergenceWarning
     from gossamer.learner import Learner
     from gossamer.merging import merge
     from gossamer.multiclass import Taxonomy, taxonomy
@@ -85,12 +85,12 @@ __all__ = [
 
 #: The module that has a name; the imports for type checkers above say the same (the tests compare them).
 _HOMES = {
-    "_divergence": "CollapseWarning DivergenceWarning",
     "additive": "AdditiveClassifier AdditiveRegressor",
     "classic": "ALMAClassifier AdatronClassifier KernelPerceptron PAClassifier PARegressor ProjectionClassifier "
     "ProjectionRegressor ROMMAClassifier",
     "estimators": "NORMAClassifier NORMADetector NORMARegressor SILKClassifier SILKDetector SILKRegressor "
     "SVMDClassifier SVMDDetector SVMDRegressor",
+    "exceptions": "CollapseWarning DivergenceWarning",
     "learner": "Learner",
     "merging": "merge",
     "multiclass": "Taxonomy taxonomy",

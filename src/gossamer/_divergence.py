@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from gossamer.exceptions import CollapseWarning, DivergenceWarning
 from gossamer.expansion import Floats
 
 #: A score of a regressor beyond so many deviations of the targets has nothing to do with them.
@@ -20,14 +21,6 @@ ENOUGH = 256
 #: The models that have said so; not one of their attributes, which are copied, compared and stored.
 _told: WeakSet[Any] = WeakSet()
 _HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-class DivergenceWarning(RuntimeWarning):
-    """The scores of a model are not finite any more, or out of all proportion to the targets."""
-
-
-class CollapseWarning(RuntimeWarning):
-    """A model gives all rows the same score, though their targets differ."""
 
 
 def hush(model: Any) -> None:

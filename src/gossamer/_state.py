@@ -22,15 +22,15 @@ AT_ONCE = 2**25
 MOST_ROUNDS, MOST_CLASSES = 2**62, 2**20
 
 
-def check_state(learner: Learner, state: dict[str, Any]) -> None:
-    """Raise unless the entries of a state fit each other and the parts of the learner.
+def check_state(learner: Learner, state: dict[str, Any], most: int = MOST_ROUNDS) -> None:
+    """Raise unless the entries of a state fit each other and the parts of the learner; ``most``: of any count.
 
     Coefficients may be anything: a learner that has diverged is saved and restored too.
     """
     if not isinstance(state.get("kernel"), Kernel):
         raise _wrong("kernel", "a Kernel", state.get("kernel"))
     points, dropped = (_points(state, name) for name in ("points", "dropped_points"))
-    counts = {name: _count(state, name, MOST_ROUNDS) for name in ("steps", "updates", "mistakes")}
+    counts = {name: _count(state, name, most) for name in ("steps", "updates", "mistakes")}
     known = _count(state, "known", MOST_CLASSES)
     outputs, m, gone = _outputs(learner, known), len(points), len(dropped)
     _check_numbers(learner, state)
@@ -54,6 +54,10 @@ def check_state(learner: Learner, state: dict[str, Any]) -> None:
     if gone and learner.average != "all":
         raise _wrong("dropped_points", "empty where the mean does not keep them", gone)
     _check_kernel(learner, state["kernel"], points, dropped)
+    if learner.track_norm and m and isinstance(points, np.ndarray):  # or the kernel values do not fit them
+        own = np.asarray(state["kernel"].diag(points), dtype=np.float64)
+        if (np.abs(own - state["kappas"]) > 1e-3 * own + 1e-30).any():
+            raise _wrong("kappas", "k(x, x) of the points", "others")
     _check_budget(learner, state, m)
 
 

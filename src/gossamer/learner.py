@@ -13,7 +13,7 @@ import numpy as np
 from gossamer import _checks, _core
 from gossamer._checks import Array
 from gossamer._finite import make_learning_machine
-from gossamer._state import AT_ONCE, check_state, work_bytes
+from gossamer._state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
 from gossamer._stored import Stored
 from gossamer._turns import changes, looks
 from gossamer._twins import own_rates
@@ -430,7 +430,7 @@ class Learner(Stored):
             return
         later = {name: value for name, value in LATER.items() if name not in learned}
         state = {"kernel": self.kernel, **learned, **later}
-        check_state(self, state)
+        check_state(self, state, MOST_ROUNDS // 2)  # as many may come
         if work_bytes(self, state["points"]) <= AT_ONCE:
             self._build(state)
         else:  # loading is to cost no more than the file

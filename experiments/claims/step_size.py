@@ -39,7 +39,7 @@ def rule(name: str, step: float, decay: float) -> Rule:
     """With the hinge, a step adds at most ``step`` times k(x, .); 1 - ``decay`` of the rest is kept."""
     if name == "ILK":
         return Implicit(C=step / (1 - decay), reg=decay / (1 - decay))
-    return Gradient(rate=step, reg=decay / step)
+    return Gradient(rate=step, reg=decay / step, shorten=False)
 
 
 def mistakes(loss: Loss, kernel: Kernel, rule: Rule, X: np.ndarray, y: np.ndarray) -> int:

@@ -17,7 +17,7 @@ from gossamer.expansion import Floats
 #: A score of a regressor beyond so many deviations of the targets has nothing to do with them.
 LARGEST = 1e9
 #: Rows whose scores are all the same, after at least as many, are no accident.
-ENOUGH = 256
+ENOUGH = 64
 #: The models that have said so; not one of their attributes, which are copied, compared and stored.
 _told: WeakSet[Any] = WeakSet()
 _HERE = os.path.dirname(os.path.abspath(__file__))

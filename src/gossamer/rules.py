@@ -80,6 +80,7 @@ class Gradient(Rule):
     reg : lambda, the weight of the norm; 0 never forgets.
     schedule : "constant", "inverse_sqrt" (rate / sqrt(t)), or a function t -> factor, t = 1, 2, ...
     fit_intercept : whether an offset is learned.
+    shorten : whether steps are held back as below; False takes them all as the paper has them.
 
     A step that would go past the minimum of the loss, rate_t * curvature * k(x, x) > 1 (with an offset, k(x, x) + 1),
     goes to the minimum: rate_t = 1 / (curvature * k(x, x)), see `stable`. The curvature is 1 for the squared losses, 0
@@ -97,21 +98,27 @@ class Gradient(Rule):
     reg: float = 0.01
     schedule: Schedule = "constant"
     fit_intercept: bool = False
+    shorten: bool = True
 
     def __post_init__(self) -> None:
         self._check_common()
         _checks.number(self, "reg", self.reg, 0.0, math.inf, "left")
+        _checks.one_of(self, "shorten", self.shorten, [False, True])
         if not callable(self.schedule) and self.rate * self.reg >= 1:
             raise _checks.wrong(self, "rate", "a number with rate * reg < 1", f"{self.rate} * {self.reg}")
 
     def step(self, loss: Loss, e: Example) -> Step:
         if loss.target == "label":
             slope = loss.slope(e.value, int(e.y))
-            moves = -_stable_many(e.rate * e.weight, loss, e, slope) * slope
+            size = e.rate * e.weight
+            moves = -(_stable_many(size, loss, e, slope) if self.shorten else size) * slope
             return Step(1.0 - e.rate * self.reg, moves, e.offset, loss.level)
         z = e.value + e.offset
         slope = float(loss.slope(z, e.y))
-        move = -_stable_one(e.rate * e.weight, loss, z, e, slope, e.kappa + self.fit_intercept) * slope
+        size = e.rate * e.weight
+        if self.shorten:
+            size = _stable_one(size, loss, z, e, slope, e.kappa + self.fit_intercept)
+        move = -size * slope
         return Step(
             keep=1.0 - e.rate * self.reg,
             coefficient=move,
@@ -129,7 +136,8 @@ class Gradient(Rule):
             raise _checks.wrong(self, "schedule", "such that rate * reg < 1", f"{product[t - first]:g} at t = {t}")
 
     def numbers(self) -> tuple[float, ...]:
-        return (*super().numbers(), float(self.reg))
+        # with the default, the numbers are those of older versions: states of a bank go by them
+        return (*super().numbers(), float(self.reg), *([] if self.shorten else [0.0]))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def compiled(kernel, A, S, backend="native"):
     """k(A, S) by the compiled code: a learner that holds one point of S with coefficient 1 scores the rows of A."""
     columns = []
     for s in S:
-        learner = Learner(kernel, Squared(), Gradient(1.0, 0.0), backend=backend)
+        learner = Learner(kernel, Squared(), Gradient(1.0, 0.0, shorten=False), backend=backend)
         learner.learn(s[None, :], [1.0])
         assert learner.coefs.tolist() in ([1.0], [])  # nothing is stored where k(s, s) = 0
         columns.append(learner.score(A))

@@ -191,8 +191,9 @@ def test_check_loss_rejects(value, slope, problem):
 
 
 def bare(loss):
-    """The same loss as a user would write it: value and slope alone, and the second derivative that SVMD looks at."""
+    """The same loss as a user would write it: value and slope, and the second derivative that explicit steps need."""
     body = {"target": loss.target, "bend": lambda _, z, y, v: loss.bend(z, y, v)}
+    body |= {"curvature": lambda _, z, y: loss.curvature(z, y)}
     body |= {"value": lambda _, z, y: loss.value(z, y), "slope": lambda _, z, y: loss.slope(z, y)}
     return type("Bare", (Loss,), body)()
 

@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -18,6 +19,7 @@
 #include "learner.hpp"
 #include "saved.hpp"
 #include "scaler.hpp"
+#include "targets.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -380,6 +382,26 @@ template <class T> void bind_scaler(nb::module_& m) {
         "Learn the rows of x in place and write them, scaled, to z; returns the sum of weights.");
 }
 
+void bind_targets(nb::module_& m) {
+    using Moments = std::tuple<double, double, double, double>;
+    m.def(
+        "follow_targets",
+        [](Moments moments, Vector y, std::optional<Vector> weights, Out z, Out means, Out deviations) {
+            for (const std::size_t size : {z.size(), means.size(), deviations.size()}) expect(size, y.size(), "z");
+            if (weights) expect(weights->size(), y.size(), "weights");
+            const auto [total, first, sums, squares] = moments;
+            Targets targets{total, first, sums, squares};
+            {
+                nb::gil_scoped_release release;
+                targets.follow(y.data(), weights ? weights->data() : nullptr, y.size(), z.data(), means.data(),
+                               deviations.data());
+            }
+            return Moments(targets.total, targets.first, targets.sums, targets.squares);
+        },
+        "moments"_a, "y"_a, "weights"_a.none(), "z"_a, "means"_a, "deviations"_a,
+        "Write targets in units of their own to z, with the mean and deviation known before each; returns the moments.");
+}
+
 }  // namespace
 
 void bind_bank(nb::module_& m);  // bindings_bank.cpp
@@ -390,6 +412,7 @@ NB_MODULE(_core, m) {
     m.doc() = "The compiled core of gossamer.";
     m.def("isa", [] { return std::string(tiles<double>().name); }, "The instruction set in use.");
     bind_csv(m);
+    bind_targets(m);
     bind_checks<float>(m);
     bind_checks<double>(m);
 

@@ -1,6 +1,7 @@
 // Targets in units of their own, as they come: the twin of `follow` in _targets.py.
 #pragma once
 #include <cmath>
+#include <cstddef>
 
 namespace gossamer {
 
@@ -29,6 +30,15 @@ struct Targets {
         }
         const double unit = deviation();
         return unit > 0 ? ((y - first) - sums / total) / unit : 0.0;
+    }
+
+    // A batch: y in their units as above, and the mean and the deviation that were known before each.
+    void follow(const double* y, const double* weights, std::size_t rows, double* z, double* means, double* deviations) {
+        for (std::size_t t = 0; t < rows; ++t) {
+            means[t] = mean();
+            deviations[t] = deviation();
+            z[t] = follow(y[t], weights == nullptr ? 1.0 : weights[t]);
+        }
     }
 };
 

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,19 +18,27 @@ from gossamer.expansion import Floats
 LARGEST = 1e9
 #: Rows whose scores are all the same, after at least as many, are no accident.
 ENOUGH = 64
-#: The models that have said so; not one of their attributes, which are copied, compared and stored.
-_told: WeakSet[Any] = WeakSet()
+#: What each model has been warned about; not one of its attributes, which are copied, compared and stored.
+_told: WeakKeyDictionary[Any, set[type[RuntimeWarning]]] = WeakKeyDictionary()
 _HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def first_time(model: Any, kind: type[RuntimeWarning]) -> bool:
+    """Whether nobody has warned of this yet, the model or whoever evaluates it; from now on somebody has."""
+    told = _told.setdefault(model, set())
+    new = kind not in told
+    told.add(kind)
+    return new
 
 
 def hush(model: Any) -> None:
     """This model says nothing: whoever holds it looks at its scores."""
-    _told.add(model)
+    _told[model] = {DivergenceWarning, CollapseWarning}
 
 
 def inherit(source: Any, model: Any) -> None:
     """What one model has said, another that takes its place need not say again."""
-    (_told.add if source in _told else _told.discard)(model)
+    _told[model] = set(_told.get(source, ()))
 
 
 def watch(model: Any, scores: Floats, scaled: bool = False) -> None:
@@ -67,9 +75,8 @@ def watch_rows(model: Any, scores: Floats, targets: Any, before: int, scaled: bo
 
 
 def _tell(model: Any, kind: type[RuntimeWarning], text: str) -> None:
-    if model in _told:
+    if not first_time(model, kind):
         return
-    _told.add(model)
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):  # the caller's line, not one of ours
         frame, level = frame.f_back, level + 1

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gossamer._divergence import first_time
 from gossamer._predictions import Predictions
+from gossamer.exceptions import CollapseWarning, DivergenceWarning
 
 #: Rows that a window needs before constant scores say something.
 ENOUGH = 50
@@ -18,16 +20,18 @@ LARGEST = 1e9
 class Health:
     """Looks at each window of an evaluation and warns, once of each kind.
 
+    >>> from gossamer.learner import Learner
+    >>> from gossamer.rules import Implicit
     >>> made = Predictions(np.full(60, np.inf), np.ones(60, bool), np.full(60, np.inf), np.zeros(60))
     >>> with warnings.catch_warnings(record=True) as told:
     ...     warnings.simplefilter("always")
-    ...     Health("regression").check(60, np.arange(60.0), made, True)
+    ...     Health("regression", Learner("gaussian", "squared", Implicit())).check(60, np.arange(60.0), made, True)
     >>> str(told[0].message)[:52]
     'The predictions are not finite in the rows up to 60:'
     """
 
-    def __init__(self, task: str) -> None:
-        self.task, self._told, self._largest = task, set[str](), 1.0
+    def __init__(self, task: str, model: Any) -> None:
+        self.task, self.model, self._told, self._largest = task, model, set[str](), 1.0
 
     def check(self, row: int, y: Any, made: Predictions, learned: bool) -> None:
         """A window that ends with ``row``; ``learned``: whether the model had learned rows when it began."""
@@ -58,9 +62,12 @@ class Health:
         return float(np.ptp(scores)) <= 1e-12 * size
 
     def _tell(self, kind: str, message: str) -> None:
-        if kind not in self._told:
-            self._told.add(kind)
-            warnings.warn(message, RuntimeWarning, stacklevel=5)
+        category = CollapseWarning if kind == "constant" else DivergenceWarning
+        if kind in self._told:
+            return
+        if first_time(self.model, category) or self._told:  # else the model has said so itself
+            warnings.warn(message, category, stacklevel=5)
+        self._told.add(kind)
 
     def state(self) -> list[Any]:
         """What was told, and the largest target; a resumed evaluation does not tell it again."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gossamer import _checks
+from gossamer import _checks, _core
 from gossamer.expansion import Floats
 
 #: The sum of weights, the first target, the weighted sum of the distances from it, and of the squared distances from
@@ -59,23 +59,9 @@ def follow(moments: Moments, y: float, weight: float = 1.0) -> tuple[float, Mome
 def follow_all(moments: Moments, y: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floats, Moments]:
     """`follow` for every target of a batch, bit for bit: the targets as they are learned; the mean and the deviation
     known before each; and the moments after the last."""
-    w = np.ones(len(y)) if weights is None else weights
-    counted = w > 0
-    total, first, sums, squares = moments
-    if total == 0 and counted.any():
-        first = float(y[np.argmax(counted)])
-    with np.errstate(all="ignore"):
-        away = y - first
-        totals = np.add.accumulate(np.append(total, w))
-        running = np.add.accumulate(np.append(sums, np.where(counted, w * away, 0.0)))
-        means = np.where(totals > 0, running / totals, 0.0)
-        news = away - means[:-1]
-        added = np.where(counted, w * news * news * (1.0 - w / totals[1:]), 0.0)
-        spread = np.add.accumulate(np.append(squares, added))
-        deviations = np.where(totals > 0, np.sqrt(spread / totals), 0.0)
-        z = np.where(deviations[1:] > 0, (away - means[1:]) / deviations[1:], 0.0)
-        known = np.where(totals > 0, first + means, 0.0)
-    return z, known[:-1], deviations[:-1], (float(totals[-1]), first, float(running[-1]), float(spread[-1]))
+    z, means, deviations = np.empty((3, len(y)))
+    moments = _core.follow_targets(moments, y, weights, z, means, deviations)
+    return z, means, deviations, moments
 
 
 def check_finite(owner: object, moments: Moments, y: Any) -> None:

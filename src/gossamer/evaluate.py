@@ -123,7 +123,7 @@ class Prequential:
         self._window: list[tuple[Any, Predictions]] = []
         self._late: tuple[Any, Any] | None = None
         self._tally, self._classes = Tally(positive), set[Any]()
-        self._health = Health(self.task)
+        self._health = Health(self.task, last_step(model))
         self._start = time.perf_counter()
 
     def _named(self, metrics: Sequence[Metric]) -> dict[str, Metric]:

@@ -331,6 +331,7 @@ def campaign(seconds: float | None, count: int | None, seed: int, report=print) 
             break
         if not found.count % 10_000:
             faulthandler.dump_traceback_later(600, exit=True)  # an endless loop shows where it is
+        known = len(found.problems)
         maker = rng.choice(MAKERS)
         table, options = maker(rng)
         options = more_options(rng, options)
@@ -356,6 +357,8 @@ def campaign(seconds: float | None, count: int | None, seed: int, report=print) 
             if grown > FIXED + FACTOR * len(data):
                 found.problems.append(f"{name}: {grown / 1e6:.0f} MB\n    data={show(data)}\n    options={options}")
                 base = memory()
+        for problem in found.problems[known:]:
+            report(problem)
         if time.monotonic() - last > 10:
             last = time.monotonic()
             speed = found.count / (last - start)

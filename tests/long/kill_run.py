@@ -103,8 +103,11 @@ class Count(NamedTuple):
     ends: int
 
 
-def kill_run(command: Commands, case: Callable[[Path], list[str]], folder: Path, kills: int, seed: int) -> Count:
-    """Kill runs of a case so many times. An AssertionError is a finding."""
+def kill_run(
+    command: Commands, case: Callable[[Path], list[str]], folder: Path, kills: int, seed: int, torn_kills: int = 0
+) -> Count:
+    """Kill runs of a case so many times, and until ``torn_kills`` came after a new checkpoint. An AssertionError is a
+    finding."""
     folder.mkdir(exist_ok=True)
     arguments = [str(folder / name) if (folder / name).exists() else name for name in case(folder)]
     pipe = {"stdin": str(folder / "data.csv")} if arguments[0] == "-" else {}
@@ -124,17 +127,20 @@ def kill_run(command: Commands, case: Callable[[Path], list[str]], folder: Path,
 
     moments = random.Random(seed)
     killed = progress = ends = 0
-    before = None
-    while killed < kills:
+    before, reach = None, 0.6
+    while killed < kills or progress < torn_kills:
+        assert killed < 20 * kills, "hardly any kill comes in the middle of the work"
         # at any moment of a whole run: before the first checkpoint, between two, while one is written, near the end
-        ended = command.killed(moments.uniform(0.0, 0.6) * seconds, *options(torn), "--resume", **pipe)
+        ended = command.killed(moments.uniform(0.0, reach) * seconds, *options(torn), "--resume", **pipe)
         assert ended in (0, -9), ended
         if ended == -9:
             mark = torn / "c.gsm"
             now = mark.read_bytes() if mark.exists() else None
+            # kills that come before anything was done are made later, runs that come to their end are killed earlier
+            reach = min(2.0, 1.2 * reach) if now == before else reach
             killed, progress, before = killed + 1, progress + (now != before), now
             continue
-        ends, before = ends + 1, None
+        ends, before, reach = ends + 1, None, max(0.3, 0.8 * reach)
         compare(whole, torn, name)
         for file in torn.iterdir():
             file.unlink()

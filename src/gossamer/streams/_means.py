@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer import _checks
 from gossamer.expansion import Floats
@@ -57,16 +56,21 @@ class Means:
         return np.where(gone, means, X)
 
 
+#: Columns of the first rows that are encoded together.
+COLUMNS = 256
+
+
 def sample_means(schema: Schema, sample: Mapping[str, Sampled]) -> list[float]:
     """The mean of each feature in the first rows, 0 where they have none: it fills the gaps before a first value."""
     means: list[float] = []
-    for column in schema.features:
-        found = sample[column.name]
-        rows = len(found.values.codes) if isinstance(found.values, Coded) else len(found.values)
-        X, _ = Schema([column], None).encode(rows, {column.name: _encodable(found, column.kind)}, None)
-        X = np.where(np.isfinite(X), X, np.nan)
-        counts: NDArray[np.int64] = (~np.isnan(X)).sum(axis=0)
-        means += (np.nansum(X, axis=0) / np.maximum(counts, 1)).tolist()
+    for start in range(0, len(schema.features), COLUMNS):
+        columns = schema.features[start : start + COLUMNS]
+        found = sample[columns[0].name].values
+        rows = len(found.codes) if isinstance(found, Coded) else len(found)
+        values = {column.name: _encodable(sample[column.name], column.kind) for column in columns}
+        X, _ = Schema(columns, None).encode(rows, values, None)
+        known = np.isfinite(X)
+        means += (np.where(known, X, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)).tolist()
     return means
 
 

@@ -15,10 +15,15 @@ from gossamer.learner import Learner
 if TYPE_CHECKING:
     from gossamer._online import Online
 
+#: What an estimator keeps of what it has learned.
+LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
+
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
     """Raise unless the parameters make a learner, and what was learned belongs together."""
     fresh = model._start()
+    if unknown := sorted(learned.keys() - set(LEARNED)):
+        raise _checks.wrong(model, unknown[0], "left out: nothing of this name is learned", learned[unknown[0]])
     learner = learned.get("learner_")
     if learner is None:
         if learned:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gossamer import _checks, _divergence, _fitting, _labels, _rows, _targets
 from gossamer._checks import Array
 from gossamer._kernel_params import KernelParameters
-from gossamer._loaded import check_estimator
+from gossamer._loaded import LEARNED, check_estimator
 from gossamer._loss import Loss
 from gossamer._rule import Rule
 from gossamer._shown import Shown
@@ -22,9 +22,6 @@ from gossamer.budgets import Budget
 from gossamer.expansion import Floats
 from gossamer.learner import Learner
 from gossamer.multiclass import Taxonomy
-
-#: What an estimator keeps of what it has learned.
-LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
 
 
 class Online(Shown, KernelParameters, Stored, Copied, BaseEstimator):  # type: ignore[misc]

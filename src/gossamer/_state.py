@@ -51,6 +51,8 @@ def check_state(learner: Learner, state: dict[str, Any], most: int = MOST_ROUNDS
         raise _wrong("births", f"rounds from 1 to {counts['steps']}", f"{births.min()} to {births.max()}")
     if learner.rule.needs_ids and len(np.unique(state["ids"])) < m:
         raise _wrong("ids", "all different", f"{len(np.unique(state['ids']))} of {m}")
+    if m and learner.rule.needs_ids and state["ids"].min() < -counts["steps"]:  # those of rounds to come
+        raise _wrong("ids", f"at least {-counts['steps']}", int(state["ids"].min()))
     if gone and learner.average != "all":
         raise _wrong("dropped_points", "empty where the mean does not keep them", gone)
     _check_kernel(learner, state["kernel"], points, dropped)

@@ -72,8 +72,9 @@ class Hinge(Loss):
     nu: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.nu is None:
-            _checks.number(self, "margin", self.margin, 0.0, math.inf, "left")
+        # one that adapts may be below 0 for a while
+        least, closed = (0.0, "left") if self.nu is None else (-math.inf, "neither")
+        _checks.number(self, "margin", self.margin, least, math.inf, closed)
         _nu(self, "right")
 
     def value(self, z: Real, y: Real) -> Real:
@@ -355,8 +356,9 @@ class Novelty(Loss):
     nu: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.nu is None:
-            _checks.number(self, "margin", self.margin, 0.0, math.inf, "left")
+        # one that adapts may be below 0 for a while
+        least, closed = (0.0, "left") if self.nu is None else (-math.inf, "neither")
+        _checks.number(self, "margin", self.margin, least, math.inf, closed)
         _nu(self, "right")
 
     def value(self, z: Real, y: Real) -> Real:

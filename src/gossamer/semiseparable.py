@@ -179,7 +179,7 @@ class Additive(Kernel):
                 raise _checks.wrong(self, name, "pairs of feature numbers 0, 1, ...", pairs)
             object.__setattr__(self, name, tuple((int(a), int(b)) for a, b in pairs))
         if self.weights is not None:
-            if not isinstance(self.weights, (list, tuple)):
+            if not isinstance(self.weights, (list, tuple)) or not self.weights:
                 raise _checks.wrong(self, "weights", "a list with a number for each coordinate", self.weights)
             weights = tuple(_checks.number(self, "weights", w, 0.0, math.inf) for w in self.weights)
             object.__setattr__(self, "weights", weights)

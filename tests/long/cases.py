@@ -78,7 +78,7 @@ def campaign(
     started = shown = time.monotonic()
     at, end = first, first + count
     while at < end and time.monotonic() - started < seconds:
-        last = min(end, at + BATCH)
+        last, known = min(end, at + BATCH), len(findings)
         reading, writing = os.pipe()
         sys.stdout.flush()
         child = os.fork()
@@ -102,6 +102,9 @@ def campaign(
             findings[at] = died
             results["found"] += 1
             at += 1
+        if not quiet:
+            for number, what in list(findings.items())[known:]:
+                print(f"case {number}: {what}", flush=True)
         if not quiet and time.monotonic() - shown > 10:
             shown = time.monotonic()
             print(f"{at - first:,} of {count:,}: {dict(results)}", flush=True)

@@ -46,7 +46,7 @@ def twin_of(part: Any) -> str | None:
 
     >>> from gossamer.losses import Hinge
     >>> class Softer(Hinge):
-    ...     twin = "hinge"
+    ...     __module__, twin = "mine", "hinge"
     ...     def slope(self, z, y): return 0.5 * super().slope(z, y)
     >>> twin_of(Hinge()), twin_of(Softer())
     ('hinge', None)

@@ -11,7 +11,7 @@ polars, ...) and learns their rows one by one.
 >>> from river import datasets, evaluate, metrics, preprocessing
 >>> model = preprocessing.StandardScaler() | SILKClassifier(budget=512)
 >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-Accuracy: 89.75%
+Accuracy: 89.83%
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ def keep(campaign: str, lines: list[str]) -> None:
     made = f"{date.today()}, Python {platform.python_version()}, {platform.machine()}"
     head = ["| script | what was tried and found | minutes |", "|---|---|---|"]
     table = "\n".join([*head, *lines, "", f"Made on {made}."])
+    (ROOT / "benchmarks" / "results" / f"{campaign}.md").write_text(f"{table}\n")
     marks = f"<!-- {campaign}:begin -->", f"<!-- {campaign}:end -->"
     text = PAGE.read_text()
     new = re.sub(f"{marks[0]}.*?{marks[1]}", lambda _: f"{marks[0]}\n{table}\n{marks[1]}", text, flags=re.DOTALL)

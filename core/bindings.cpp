@@ -10,7 +10,10 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "additive.hpp"
@@ -382,6 +385,22 @@ template <class T> void bind_scaler(nb::module_& m) {
         "Learn the rows of x in place and write them, scaled, to z; returns the sum of weights.");
 }
 
+void bind_scores(nb::module_& m) {
+    m.def(
+        "extent",
+        [](nb::ndarray<const double, nb::c_contig, nb::device::cpu> scores) {
+            double low = std::numeric_limits<double>::infinity(), high = -low;
+            const double* values = scores.data();
+            for (std::size_t i = 0; i < scores.size(); ++i) {
+                if (std::isnan(values[i])) return std::pair(values[i], values[i]);
+                low = std::min(low, values[i]);
+                high = std::max(high, values[i]);
+            }
+            return std::pair(low, high);
+        },
+        "scores"_a, "The least and the largest score; (nan, nan) if one of them is not a number.");
+}
+
 void bind_targets(nb::module_& m) {
     using Moments = std::tuple<double, double, double, double>;
     m.def(
@@ -412,6 +431,7 @@ NB_MODULE(_core, m) {
     m.doc() = "The compiled core of gossamer.";
     m.def("isa", [] { return std::string(tiles<double>().name); }, "The instruction set in use.");
     bind_csv(m);
+    bind_scores(m);
     bind_targets(m);
     bind_checks<float>(m);
     bind_checks<double>(m);

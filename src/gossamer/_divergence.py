@@ -11,11 +11,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from gossamer import _core
 from gossamer.exceptions import CollapseWarning, DivergenceWarning
 from gossamer.expansion import Floats
 
-#: Scores whose squares sum to less are all finite and of a sane size.
-SANE = 1e18
 #: A score of a regressor beyond so many deviations of the targets has nothing to do with them.
 LARGEST = 1e9
 #: Rows whose scores are all the same, after at least as many, are no accident.
@@ -54,13 +53,9 @@ def watch(model: Any, scores: Floats, scaled: bool = False) -> None:
     >>> str(told[0].message)[:36]
     'Model has diverged: a score is inf. '
     """
-    if not scores.size:
-        return
-    if scores.ndim == 1 and float(scores.dot(scores)) < SANE:  # almost always, and the fastest question to ask
-        return
     limit = LARGEST if scaled else math.inf
-    high, low = float(scores.max()), float(scores.min()) if scores.ndim == 1 else 0.0
-    if high < limit and low > -limit:
+    low, high = _core.extent(scores)
+    if high < limit and (low > -limit or scores.ndim == 2):
         return
     worst = high if not high < limit else low
     reason = "The steps are too long for features of this size, or the targets grow without end."

@@ -34,10 +34,13 @@ struct Targets {
 
     // A batch: y in their units as above, and the mean and the deviation that were known before each.
     void follow(const double* y, const double* weights, std::size_t rows, double* z, double* means, double* deviations) {
+        double known_mean = mean(), known_deviation = deviation();
         for (std::size_t t = 0; t < rows; ++t) {
-            means[t] = mean();
-            deviations[t] = deviation();
+            means[t] = known_mean;
+            deviations[t] = known_deviation;
             z[t] = follow(y[t], weights == nullptr ? 1.0 : weights[t]);
+            known_mean = mean();
+            known_deviation = deviation();  // inlined, this is the square root that z was made with
         }
     }
 };

@@ -13,7 +13,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src core -name __pycache__ -prune -o ! -name '*.pyc' -print)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-scale bench-video sanitize fuzz soak kill tsan clean
+.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-scale bench-video sanitize fuzz soak kill tsan golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ kill: $(VENV)/.extra-test ## kill -9 at random moments: gossamer run, a bank, ex
 
 tsan: $(VENV)/.extra-test build/thread/package ## every public object from eight threads under the thread sanitizer (ARGS=--quick)
 	@$(BIN)/python tests/long/campaign.py tsan $(ARGS)
+
+golden: $(VENV)/.extra-test ## hash every number that the package computes (ARGS="make FILE", then ARGS="compare FILE")
+	@$(BIN)/python tests/golden.py $(ARGS)
 
 clean: ## remove everything that was made
 	rm -rf $(VENV) build dist out site docs/made .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -70,7 +70,7 @@ figures: $(VENV)/.extra-figures ## every figure of the papers, made again beside
 	  test -z "$$failed" || { echo "not made:$$failed"; exit 1; }
 
 test-spark: $(VENV)/.extra-test $(VENV)/.extra-spark ## only the tests of models by key on Spark (needs Java 17)
-	@$(BIN)/python -m pytest tests/test_spark.py $(ARGS)
+	@$(BIN)/python -m pytest tests/spark/test_spark.py $(ARGS)
 
 bench-scale: $(VENV)/.extra-bench $(VENV)/.extra-spark $(VENV)/.extra-dask ## many models by key: in one process, on Spark (needs Java 17); shards, sweeps
 	@$(BIN)/python benchmarks/scale_bank.py $(ARGS)

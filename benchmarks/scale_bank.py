@@ -18,9 +18,9 @@ import numpy as np
 from harness import Row, add, machine, progress, report, table
 
 from gossamer import SILKRegressor, _core
+from gossamer._engine.native import compiled_parts, rounding
 from gossamer.bank import ModelBank
 from gossamer.kernels import Gaussian
-from gossamer.machines import compiled_parts, rounding
 
 FEATURES = 20
 MODEL = SILKRegressor(Gaussian(0.05), budget=100)

@@ -14,7 +14,7 @@ import numpy as np
 from harness import DOCS, Row, add, best_of, centres_stream, machine, progress, report, table
 
 from gossamer import OnlineScaler, SILKClassifier, pipeline, store
-from gossamer.commands.checkpoint import SECONDS
+from gossamer.cli.checkpoint import SECONDS
 from gossamer.kernels import Gaussian
 from gossamer.streams import open_stream
 

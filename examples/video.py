@@ -14,8 +14,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from gossamer.frames import Image, frames, truths
 from gossamer.video import BackgroundSubtractor
+from gossamer.video.frames import Image, frames, truths
 
 #: Clip, the frame that is shown, and where the light is switched down (to 0.45), if it is.
 CLIPS = [

@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import folders  # noqa: F401
+
 settings.register_profile(
     "gossamer",
     deadline=None,

@@ -21,10 +21,9 @@ import numpy as np
 import gossamer
 from gossamer import Learner
 from gossamer.budgets import Budget, Fourier, Nystrom
-from gossamer.kernels import Gaussian, Kernel, Linear, Matern
+from gossamer.kernels import Additive, Brownian, Exponential, Gaussian, Kernel, Linear, Matern, Spline
 from gossamer.losses import Loss
 from gossamer.rules import SVMD, Implicit, Perceptron, Rule
-from gossamer.semiseparable import Additive, Brownian, Exponential, Spline
 
 KINDS = {"kernel": Kernel, "loss": Loss, "rule": Rule, "budget": Budget}
 

@@ -20,7 +20,7 @@ from matplotlib import pyplot as plt
 
 from experiments.figure import COLOURS, Data, Figure, Picture, Progress, neat
 from gossamer import Learner, bounds
-from gossamer.comparators import cumulative_risk
+from gossamer.bounds.comparators import cumulative_risk
 from gossamer.kernels import Gaussian
 from gossamer.losses import Hinge
 from gossamer.rules import Adatron, Gradient, Implicit, Rule

@@ -18,7 +18,7 @@ from matplotlib import pyplot as plt
 
 from experiments.figure import Data, Figure, Picture, Progress, neat
 from gossamer import Learner, bounds
-from gossamer.comparators import Comparator
+from gossamer.bounds.comparators import Comparator
 from gossamer.kernels import Gaussian
 from gossamer.losses import EpsilonInsensitive, Hinge
 from gossamer.rules import Projection

@@ -8,40 +8,40 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING
 
+from gossamer import _moved
 from gossamer._version import __version__
 
 if TYPE_CHECKING:
     from gossamer import bounds, budgets, kernels, losses, rules, store
-    from gossamer.additive import AdditiveClassifier, AdditiveRegressor
-    from gossamer.classic import (
+    from gossamer.estimators import (
         AdatronClassifier,
+        AdditiveClassifier,
+        AdditiveRegressor,
         ALMAClassifier,
         KernelPerceptron,
+        NORMAClassifier,
+        NORMADetector,
+        NORMARegressor,
+        OnlinePipeline,
+        OnlineScaler,
         PAClassifier,
         PARegressor,
         ProjectionClassifier,
         ProjectionRegressor,
         ROMMAClassifier,
-    )
-    from gossamer.estimators import (
-        NORMAClassifier,
-        NORMADetector,
-        NORMARegressor,
         SILKClassifier,
         SILKDetector,
         SILKRegressor,
         SVMDClassifier,
         SVMDDetector,
         SVMDRegressor,
+        merge,
+        pipeline,
     )
     from gossamer.exceptions import CollapseWarning, DivergenceWarning
     from gossamer.learner import Learner
-    from gossamer.merging import merge
-    from gossamer.multiclass import Taxonomy, taxonomy
-    from gossamer.pipelines import OnlinePipeline, pipeline
-    from gossamer.scaling import OnlineScaler
-    from gossamer.store import load
-    from gossamer.store import loads as from_bytes
+    from gossamer.losses import Taxonomy, taxonomy
+    from gossamer.store import load, loads as from_bytes
 
 __all__ = [
     "ALMAClassifier",
@@ -85,20 +85,18 @@ __all__ = [
 
 #: The module that has a name; the imports for type checkers above say the same (the tests compare them).
 _HOMES = {
-    "additive": "AdditiveClassifier AdditiveRegressor",
-    "classic": "ALMAClassifier AdatronClassifier KernelPerceptron PAClassifier PARegressor ProjectionClassifier "
-    "ProjectionRegressor ROMMAClassifier",
-    "estimators": "NORMAClassifier NORMADetector NORMARegressor SILKClassifier SILKDetector SILKRegressor "
-    "SVMDClassifier SVMDDetector SVMDRegressor",
+    "estimators": "ALMAClassifier AdatronClassifier AdditiveClassifier AdditiveRegressor KernelPerceptron "
+    "NORMAClassifier NORMADetector NORMARegressor OnlinePipeline OnlineScaler PAClassifier PARegressor "
+    "ProjectionClassifier ProjectionRegressor ROMMAClassifier SILKClassifier SILKDetector SILKRegressor "
+    "SVMDClassifier SVMDDetector SVMDRegressor merge pipeline",
     "exceptions": "CollapseWarning DivergenceWarning",
     "learner": "Learner",
-    "merging": "merge",
-    "multiclass": "Taxonomy taxonomy",
-    "pipelines": "OnlinePipeline pipeline",
-    "scaling": "OnlineScaler",
+    "losses": "Taxonomy taxonomy",
     "store": "load from_bytes",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+_moved.install()
 
 if not TYPE_CHECKING:  # a type checker that sees this would take any name for a good one
 

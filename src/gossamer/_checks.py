@@ -10,11 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-Array = NDArray[Any]
+from gossamer._typing import Array, Floats
 
 
 class WrongTypeError(ValueError, TypeError):
@@ -169,7 +168,7 @@ def not_finite(owner: object, X: Array) -> ValueError:
     return wrong(owner, "X", "finite, without NaN or infinity", f"{X[row, column]} in row {row}, column {column}")
 
 
-def vector(owner: object, parameter: str, values: Any, length: int) -> NDArray[np.float64]:
+def vector(owner: object, parameter: str, values: Any, length: int) -> Floats:
     """A finite float64 vector of the given length."""
     try:
         array = np.asarray(values)
@@ -208,7 +207,7 @@ def column(owner: object, y: Any) -> Array:
     return array
 
 
-def weights(owner: object, values: Any, length: int) -> NDArray[np.float64] | None:
+def weights(owner: object, values: Any, length: int) -> Floats | None:
     """Sample weights: finite and not negative."""
     if values is None:
         return None
@@ -219,7 +218,7 @@ def weights(owner: object, values: Any, length: int) -> NDArray[np.float64] | No
     return array
 
 
-def signs(owner: object, y: NDArray[np.float64]) -> None:
+def signs(owner: object, y: Floats) -> None:
     """Binary targets are -1 and +1, nothing else."""
     good = np.abs(y) == 1.0
     if not good.all():
@@ -227,7 +226,7 @@ def signs(owner: object, y: NDArray[np.float64]) -> None:
         raise wrong(owner, "y", "-1 or +1", f"{y[row]:g} in row {row}")
 
 
-def indices(owner: object, y: NDArray[np.float64], classes: int | None) -> None:
+def indices(owner: object, y: Floats, classes: int | None) -> None:
     """Class labels are 0, 1, ..., below the number of classes where it is known."""
     good = (y >= 0) & (y == np.floor(y)) & (y < (2**20 if classes is None else classes))
     if not good.all():

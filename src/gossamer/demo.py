@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer import _checks, plots
+from gossamer._typing import Bools, Floats, Ints
 from gossamer.budgets import Budget, Oldest, Smallest
-from gossamer.expansion import Floats
 from gossamer.kernels import Gaussian
 from gossamer.learner import Learner
 from gossamer.losses import Hinge
@@ -122,13 +121,13 @@ def tune(rows: int = ROWS_PER_TURN, seeds: Sequence[int] = TUNING_SEEDS) -> list
 class Race:
     """What happened: mistakes by trial, contestant and row, and what the learners cost."""
 
-    wrong: NDArray[np.bool_]
-    sizes: NDArray[np.int64]
+    wrong: Bools
+    sizes: Ints
     seconds: Floats
     moments: list[plots.Moment] = field(default_factory=list)
 
     @property
-    def mistakes(self) -> NDArray[np.int64]:
+    def mistakes(self) -> Ints:
         """Mistakes by trial and contestant."""
         return np.asarray(self.wrong.sum(axis=2))
 
@@ -299,7 +298,7 @@ def explain(race: Race) -> Iterator[str]:
         yield "This was one trial: small differences may be chance."
 
 
-def clearly_more(many: NDArray[np.int64], few: NDArray[np.int64]) -> bool:
+def clearly_more(many: Ints, few: Ints) -> bool:
     """Whether the paired difference exceeds two standard errors; for a single trial, a fifth."""
     difference = many - few
     if len(difference) == 1:
@@ -307,11 +306,11 @@ def clearly_more(many: NDArray[np.int64], few: NDArray[np.int64]) -> bool:
     return bool(difference.mean() > 2 * standard_error(difference))
 
 
-def ratio(many: NDArray[np.int64], few: NDArray[np.int64]) -> str:
+def ratio(many: Ints, few: Ints) -> str:
     return f"{many.mean() / few.mean():.2f}" if few.any() else "infinitely many"
 
 
-def standard_error(values: NDArray[np.int64]) -> float:
+def standard_error(values: Ints) -> float:
     """The standard error of a mean; NaN for a single value."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 

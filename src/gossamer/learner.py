@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks, _core
-from gossamer._checks import Array
-from gossamer._finite import make_learning_machine
-from gossamer._state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
+from gossamer._engine.features import make_learning_machine
+from gossamer._engine.native import Batch, Native
+from gossamer._engine.select import Machine, check_tracked
+from gossamer._engine.state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
+from gossamer._engine.trees import Trees
+from gossamer._locks import changes, looks
+from gossamer._registry import own_rates
 from gossamer._stored import Stored
-from gossamer._turns import changes, looks
-from gossamer._twins import own_rates
+from gossamer._typing import Array, Floats
 from gossamer.budgets import as_budget
-from gossamer.expansion import Floats
 from gossamer.kernels import as_kernel
 from gossamer.losses import as_loss
-from gossamer.machines import Batch, Machine, Native, Trees, check_tracked
 from gossamer.rules import as_rule
 
 #: Held while the machine of a loaded state is made.

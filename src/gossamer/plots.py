@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer.expansion import Floats
+from gossamer._typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-    from gossamer.trace import Trace
+    from gossamer.evaluate import Trace
 
 #: A function of rows of numbers, positive where the class is +1.
 Score = Callable[[Floats], Floats]

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from gossamer import _checks
-from gossamer.expansion import Floats
+from gossamer._typing import Floats
 
 #: Where randomness comes from: a seed, or a generator that goes on.
 Seed = int | np.random.Generator

@@ -23,9 +23,8 @@ import zlib
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 import cases
+import folders  # noqa: F401
 import forge
 import numpy as np
 
@@ -38,8 +37,8 @@ from gossamer import (
     SVMDRegressor,
     pipeline,
 )
-from gossamer._compact import HEAD, MAGIC
 from gossamer.bank import ModelBank
+from gossamer.bank.compact import HEAD, MAGIC
 from gossamer.budgets import Merge, Nystrom, Project
 from gossamer.kernels import Gaussian
 

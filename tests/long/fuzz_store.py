@@ -3,7 +3,7 @@
     python tests/long/fuzz_store.py --count 200000
 
 Every estimator, learner, pipeline, the video model and a checkpoint, changed in bytes, structure and arrays, most with
-the checksums made right (tests/forge.py). No crash, no hang of more than 2 s, at most 100 MB and 20 times the file.
+the checksums made right (forge.py). No crash, no hang of more than 2 s, at most 100 MB and 20 times the file.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import random
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 import cases
+import folders  # noqa: F401
 import forge
 
 NAMES = sorted(forge.subjects())

@@ -2,7 +2,7 @@
 
     python tests/long/kill_bank.py --count 300
 
-The work, and the server that forks it, are those of tests/test_bank_kill.py. Every round learns a stream to its end
+The work, and the server that forks it, are those of test_bank_kill.py. Every round learns a stream to its end
 through many kills; then the models, the offset and the scores of every batch are those of the whole run.
 """
 
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+import folders  # noqa: F401
 import test_bank_kill as work
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-
+import folders  # noqa: F401
 from fork_server import Commands
 
 

@@ -3,7 +3,7 @@ run that nothing disturbed.
 
     python tests/long/kill_spark.py --count 10
 
-Needs gossamer[spark] and Java. The stream and the query are those of tests/spark_driver.py; ``local-cluster[2,1,1024]``
+Needs gossamer[spark] and Java. The stream and the query are those of spark_driver.py; ``local-cluster[2,1,1024]``
 has two executors in processes of their own, which Spark starts again when they die.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+import folders  # noqa: F401
 import numpy as np
 import pandas
 import spark_driver

@@ -31,15 +31,15 @@ import numpy as np
 
 import gossamer
 from gossamer import Learner, OnlineScaler, pipeline, store
-from gossamer._online import Online, OnlineClassifier, OnlineDetector
-from gossamer._turns import look
+from gossamer._locks import look
 from gossamer.bank import ModelBank
 from gossamer.budgets import Fourier, Nystrom, Project, Smallest
+from gossamer.estimators import OnlineClassifier, OnlineDetector
+from gossamer.estimators.base import Online
 from gossamer.evaluate import Prequential, prequential
-from gossamer.kernels import Custom, Gaussian, Linear
+from gossamer.kernels import Additive, Custom, Exponential, Gaussian, Linear
 from gossamer.losses import Hinge, Novelty, Squared
 from gossamer.rules import Gradient, Implicit
-from gossamer.semiseparable import Additive, Exponential
 from gossamer.streams import open_stream
 from gossamer.video import BackgroundSubtractor
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gossamer import _checks
+from gossamer.bounds.comparators import Rivals
 from gossamer.bounds.theorem import (
     COMPARED,
     FALLING,
@@ -17,7 +18,6 @@ from gossamer.bounds.theorem import (
     radius,
     regret,
 )
-from gossamer.comparators import Rivals
 
 
 @bound("ALGORITHMS 2.8", LIPSCHITZ, KAPPA, "the rule is Implicit, with any rates")

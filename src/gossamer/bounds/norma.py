@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from gossamer import _checks
+from gossamer.bounds.comparators import Rivals
 from gossamer.bounds.theorem import (
     COMPARED,
     FALLING,
@@ -24,7 +25,6 @@ from gossamer.bounds.theorem import (
     rounds_of,
     shrinkage,
 )
-from gossamer.comparators import Rivals
 
 
 @bound("Kivinen et al. 2004, section V-B (ALGORITHMS 1.11)", LIPSCHITZ, KAPPA, "the rule is Gradient, with any rates")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from gossamer import _checks
-from gossamer.comparators import Rivals
+from gossamer.bounds.comparators import Rivals
 
 
 class Bound(NamedTuple):

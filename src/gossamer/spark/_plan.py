@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from gossamer import _checks, store
-from gossamer._estimators import kind_of, last_step
+from gossamer.bank.objects import kind_of, last_step
 from gossamer.spark._rows import Task
 
 #: The types of keys, and how the types of orders are kept: as what, made how, and made back how.

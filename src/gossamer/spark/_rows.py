@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import store
-from gossamer._checks import Array
+from gossamer._typing import Array
 from gossamer.bank import ModelBank
 
 #: Rows packed together, and handed to Spark at once.

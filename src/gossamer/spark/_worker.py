@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks, store
-from gossamer._checks import Array
+from gossamer._typing import Array
 from gossamer.bank import ModelBank
-from gossamer.merging import merge
+from gossamer.estimators import merge
 from gossamer.spark._rows import CHUNK, Rows, Task, binary_of, text_of, unpacked
 
 #: As many states of a map does Spark send in one message.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer.expansion import Floats
+from gossamer._typing import Floats
 from gossamer.streams._schema import KINDS, Coded, Column, Sampled, Schema, Values, as_number, coded_numbers
 
 #: The most different whole numbers in a target that are taken for classes.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer.expansion import Floats
+from gossamer._typing import Floats
 from gossamer.streams._schema import Coded, Sampled, Schema, Values
 
 

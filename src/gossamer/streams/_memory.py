@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer._checks import Array
+from gossamer._typing import Array
 from gossamer.streams._find import repeated
 from gossamer.streams._schema import SAMPLE, Coded, Sampled, Values, coded_numbers
 from gossamer.streams._stream import Block, Options, Stream

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer import _checks
-from gossamer._checks import Array
-from gossamer.expansion import Floats
+from gossamer._typing import Array, Bools, Floats
 
 #: Rows looked at to find what the columns are: the same whatever the chunks.
 SAMPLE = 1000
@@ -151,7 +150,7 @@ class Schema:
                 X[:, slot] = _finite(column, given, misfits)
         return X, misfits
 
-    def targets(self, values: Mapping[str, Values]) -> tuple[Values | None, NDArray[np.bool_] | None, list[Misfit]]:
+    def targets(self, values: Mapping[str, Values]) -> tuple[Values | None, Bools | None, list[Misfit]]:
         """The target's values, where they are missing, and what does not fit."""
         misfits: list[Misfit] = []
         if self.target is None:

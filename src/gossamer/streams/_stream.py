@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer import _checks
-from gossamer._checks import Array
-from gossamer._turns import changes, looks
-from gossamer.expansion import Floats
+from gossamer._locks import changes, looks
+from gossamer._typing import Array, Floats, Ints
 from gossamer.streams._describe import Seen, describe, look
 from gossamer.streams._find import NUMBER, Names, find_schema
 from gossamer.streams._means import Means, sample_means
@@ -98,7 +96,7 @@ class Chunk:
 
     X: Floats
     y: Array | None
-    rows: NDArray[np.int64]
+    rows: Ints
     names: list[str]
     position: dict[str, Any] = field(repr=False)
 
@@ -116,8 +114,8 @@ class Block:
 
     rows: int
     values: dict[str, Values]
-    starts: NDArray[np.int64]
-    lines: NDArray[np.int64] | None = None
+    starts: Ints
+    lines: Ints | None = None
     X: Floats | None = None
     error: ValueError | None = None
 

@@ -1,0 +1,312 @@
+// One model of a bank, and its bytes: little-endian numbers one after the other, as docs/bank.md lists them;
+// gossamer/_compact.py reads them too.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/learner.hpp"
+#include "engine/targets.hpp"
+
+namespace gossamer {
+
+// What all models of a bank share.
+struct Make {
+    std::vector<std::pair<std::string, Numbers>> kernel;
+    Loop two;                  // for one score
+    std::optional<Loop> many;  // for a score per class
+    int features = 1;
+    bool own_width = false;    // each model has a gamma of its own, and the kernel is that one name
+    bool scaled = false, centre = true, divide = true;  // a scaler before the learner
+    bool targets = false;  // they are learned in units of their own
+    double keep = 1;
+    bool labels = false, detects = false;
+    int given = -1;            // classes that are known from the start, in order
+};
+
+class Reader {
+public:
+    Reader(const char* data, std::size_t size) : at_(data), left_(size) {}
+    std::size_t left() const { return left_; }
+    template <class V> V number() {
+        V value;
+        array(&value, 1);
+        return value;
+    }
+    template <class V> void array(V* to, std::size_t count) {
+        if (count == 0) return;
+        if (count > left_ / sizeof(V)) fail("whole");
+        std::memcpy(to, at_, count * sizeof(V));
+        at_ += count * sizeof(V);
+        left_ -= count * sizeof(V);
+    }
+    [[noreturn]] static void fail(const char* rule) {
+        throw std::invalid_argument(std::string("The 'data' parameter of ModelBank must be ") + rule +
+                                    ". Got damaged bytes instead.");
+    }
+
+private:
+    const char* at_;
+    std::size_t left_;
+};
+
+class Writer {
+public:
+    template <class V> void number(V value) { array(&value, 1); }
+    template <class V> void array(const V* from, std::size_t count) {
+        if (count > 0) bytes.append(reinterpret_cast<const char*>(from), count * sizeof(V));
+    }
+    std::string bytes;
+};
+
+// What the model of some bytes is for: its kernel values and their inverse are made only where it is to learn. A model to
+// widen has a score for each of its two classes from then on.
+enum class Purpose { teach, ask, widen };
+
+// A model that stands to be taught or asked: a learner, what it calls the labels, and the scaler before it.
+template <class T> struct Model {
+    const Make& make;
+    Learner<T> two;
+    std::unique_ptr<Learner<T>> many;
+    bool is_many = false;
+    std::vector<std::uint32_t> order;  // the labels seen, in the order of their inner numbers
+    double gamma = 1;
+    double weight = 0;  // of the scaler
+    std::int64_t seen = 0;
+    Values mean, squares;
+    Targets targets;
+
+    explicit Model(const Make& make)
+        : make(make), two(kernel(1.0), make.two, make.features), mean(make.features), squares(make.features) {
+        std::visit([&](const auto& b) { reshapes_ = reshapes<std::decay_t<decltype(b)>>; }, make.two.budget);
+        if (make.many) many = std::make_unique<Learner<T>>(kernel(1.0), *make.many, make.features);
+        for (int c = 0; c < make.given; ++c) order.push_back(static_cast<std::uint32_t>(c));
+        is_many = make.given >= 0 && make.many;
+        Writer w;
+        write(w);
+        fresh_ = std::move(w.bytes);
+    }
+
+    Learner<T>& active() { return is_many ? *many : two; }
+    const Learner<T>& active() const { return is_many ? *many : two; }
+
+    void use(double width) {
+        gamma = width;
+        if (!make.own_width || gamma == in_use_) return;
+        two.use(kernel(gamma));
+        if (many) many->use(kernel(gamma));
+        in_use_ = gamma;
+    }
+
+    // The model of these bytes, or one that has learned nothing, to be taught or only asked; the bank knows so many labels.
+    void begin(const char* data, std::size_t size, std::size_t labels, Purpose purpose) {
+        data == nullptr ? read(fresh_.data(), fresh_.size(), purpose) : read(data, size, purpose);
+        for (std::uint32_t label : order)
+            if (label >= labels) Reader::fail("a model of this bank");
+    }
+
+    // A third class has come: f = g_1 - g_0 with g_1 = -g_0, as _labels.widened.
+    void widen() {
+        Writer w;
+        write(w);
+        const std::vector<std::uint32_t> labels = order;
+        read(w.bytes.data(), w.bytes.size(), Purpose::widen);
+        order = labels;
+    }
+
+    // Its bytes.
+    void write(Writer& w) const {
+        const Learner<T>& learner = active();
+        const Loop& loop = learner.loop();
+        const Expansion& e = loop.expansion;
+        const auto m = static_cast<std::size_t>(e.size());
+        const bool same = m > 0 && std::all_of(e.kappas.begin(), e.kappas.end(), [&](double k) { return k == e.kappas[0]; });
+        const bool wide = loop.steps > std::numeric_limits<std::uint32_t>::max();
+        const Values inverse = e.inverse.active ? e.inverse.triangle() : Values{};
+        w.bytes.clear();
+        w.bytes.reserve(256 + 4 * order.size() + 16 * mean.size() + 8 * inverse.size() +
+                        m * (16 * (e.raw.size() + e.trace.size()) + 16 + sizeof(T) * make.features));
+        w.number(version);
+        w.number(static_cast<std::uint8_t>(sizeof(T)));
+        w.number(static_cast<std::uint8_t>((is_many ? many_scores : 0) | (wide ? wide_births : 0) | (same ? one_kappa : 0) |
+                                           (inverse.empty() ? 0 : with_inverse)));
+        w.number(std::uint8_t{0});
+        for (std::size_t size : {static_cast<std::size_t>(make.features), m, e.raw.size(), order.size()})
+            w.number(static_cast<std::uint32_t>(size));
+        w.array(order.data(), order.size());
+        for (double number : {e.scale, e.offset, e.norm2, loop.level(), e.discarded}) w.number(number);
+        for (std::int64_t number : {e.refresh_in, loop.steps, loop.updates, loop.mistakes}) w.number(number);
+        if (!e.trace.empty())
+            for (double number : {e.trace_scale, e.mix, e.inner, e.rate}) w.number(number);
+        if (reshapes_) {
+            w.number(e.spent);
+            w.number(e.inverse.age);
+        }
+        if (make.own_width) w.number(gamma);
+        if (make.scaled) {
+            w.number(weight);
+            w.number(seen);
+            w.array(mean.data(), mean.size());
+            w.array(squares.data(), squares.size());
+        }
+        if (make.targets) w.array(&targets.total, 4);
+        for (const Rows2* rows : {&e.raw, &e.trace})
+            for (const Values& row : *rows) w.array(row.data(), m);
+        w.array(e.kappas.data(), same ? 1 : m);
+        for (std::int64_t birth : e.births) wide ? w.number(birth) : w.number(static_cast<std::uint32_t>(birth));
+        const std::vector<T> points = learner.points().rows();
+        w.array(points.data(), points.size());
+        w.array(inverse.data(), inverse.size());
+    }
+
+    // The model of these bytes, which are checked.
+    void read(const char* data, std::size_t size, Purpose purpose) {
+        const bool halve = purpose == Purpose::widen;
+        Reader r(data, size);
+        const bool known = r.number<std::uint8_t>() == version && r.number<std::uint8_t>() == sizeof(T);
+        const auto flags = r.number<std::uint8_t>();
+        if (!known || r.number<std::uint8_t>() != 0) Reader::fail("a model of this bank");
+        const auto d = r.number<std::uint32_t>(), m = r.number<std::uint32_t>(), outputs = r.number<std::uint32_t>(),
+                   labels = r.number<std::uint32_t>();
+        is_many = halve || (flags & many_scores) != 0;
+        if (d != static_cast<std::uint32_t>(make.features) || (is_many && !many) || labels > r.left() / 4 ||
+            m > r.left() || (!is_many && outputs != 1) || outputs > labels + 1 || (labels > 0 && !make.labels))
+            Reader::fail("a model of this bank");
+        order.resize(labels);
+        r.array(order.data(), labels);
+        Learner<T>& learner = active();
+        Loop& loop = learner.loop();
+        Expansion& e = loop.expansion;
+        e.scale = r.number<double>();
+        e.offset = r.number<double>();
+        e.norm2 = r.number<double>() * (halve ? 0.5 : 1.0);
+        loop.set_level(halve ? loop.level() : r.number<double>());
+        if (halve) r.number<double>();
+        e.discarded = r.number<double>();
+        e.refresh_in = r.number<std::int64_t>();
+        loop.steps = r.number<std::int64_t>();
+        loop.updates = r.number<std::int64_t>();
+        loop.mistakes = r.number<std::int64_t>();
+        bool fits = e.refresh_in >= -(std::int64_t(1) << 32) && e.refresh_in <= Expansion::refresh_every;
+        for (std::int64_t count : {loop.steps, loop.updates, loop.mistakes}) fits = fits && countable(count);
+        if (!fits || (e.with_gram && m > most_tracked)) Reader::fail("a model of this bank");
+        if (!e.trace.empty()) {
+            e.trace_scale = r.number<double>();
+            e.mix = r.number<double>();
+            e.inner = r.number<double>() * (halve ? 0.5 : 1.0);
+            e.rate = r.number<double>();
+        }
+        if (reshapes_) {
+            e.spent = r.number<double>();
+            e.inverse.age = r.number<std::int64_t>();
+            if (!countable(e.inverse.age)) Reader::fail("a model of this bank");
+        }
+        if (make.own_width) {
+            const double width = r.number<double>();
+            if (!(width > 0 && std::isfinite(width))) Reader::fail("a model of this bank");
+            use(width);
+        }
+        if (make.scaled) {
+            weight = r.number<double>();
+            seen = r.number<std::int64_t>();
+            r.array(mean.data(), mean.size());
+            r.array(squares.data(), squares.size());
+            const bool usable = std::all_of(squares.begin(), squares.end(), [](double s) { return s >= 0; }) &&
+                                weight >= 0 && std::isfinite(weight) && countable(seen) &&
+                                tiles<double>().finite(mean.data(), mean.size()) &&
+                                tiles<double>().finite(squares.data(), squares.size());
+            if (!usable) Reader::fail("a model of this bank");
+        }
+        if (make.targets) {
+            r.array(&targets.total, 4);
+            if (!targets.sound()) Reader::fail("a model of this bank");
+        }
+        read_rows(r, e.raw, m, outputs, halve);
+        if (!e.trace.empty()) read_rows(r, e.trace, m, outputs, halve);
+        const std::size_t rows = halve ? 2 : outputs;
+        loop.known = is_many ? (halve ? 2 : static_cast<std::int64_t>(make.given < 0 ? labels : make.given)) : 0;
+        if (is_many && static_cast<std::int64_t>(rows) != loop.known) Reader::fail("a model of this bank");
+        e.summed.resize(rows);
+        for (Values& row : e.summed) row.assign(m, 0.0);
+        e.dropped.assign(rows, Values{});
+        e.entered.assign(m, 0.0);
+        e.kappas.resize(m);
+        if ((flags & one_kappa) != 0)
+            std::fill(e.kappas.begin(), e.kappas.end(), r.number<double>());
+        else
+            r.array(e.kappas.data(), m);
+        e.births.resize(m);
+        e.ids.resize(m);
+        for (std::uint32_t i = 0; i < m; ++i) {
+            e.births[i] = (flags & wide_births) != 0 ? r.number<std::int64_t>() : r.number<std::uint32_t>();
+            e.ids[i] = -e.births[i];
+            if (e.births[i] < 1 || e.births[i] > loop.steps || !(e.kappas[i] >= 0) || std::isinf(e.kappas[i]))
+                Reader::fail("a model of this bank");
+        }
+        points_.resize(static_cast<std::size_t>(m) * d);
+        r.array(points_.data(), points_.size());
+        const std::int64_t age = e.inverse.age;
+        e.inverse.clear();
+        if ((flags & with_inverse) != 0) read_inverse(r, m);
+        if (r.left() != 0 || !tiles<T>().finite(points_.data(), points_.size())) Reader::fail("a model of this bank");
+        if (purpose == Purpose::ask) return learner.restore_points(points_, {}, false);
+        e.inverse.age = age;
+        if ((flags & with_inverse) != 0) e.inverse.set_triangle(inverse_, static_cast<int>(m));
+        e.restored();
+        learner.restore_points(points_, {});
+    }
+
+private:
+    static constexpr std::uint8_t version = 1;
+    enum Flag : std::uint8_t { many_scores = 1, wide_births = 2, one_kappa = 4, with_inverse = 8 };
+    static constexpr int most_tracked = 4096;
+
+    bool reshapes_ = false;  // whether the budget has numbers of its own
+    double in_use_ = 1;      // the gamma of the kernels as they stand
+    std::string fresh_;      // a model that has learned nothing
+    std::vector<T> points_;
+    Values inverse_;
+
+    Kernel kernel(double width) const {
+        if (!make.own_width) return Kernel(make.kernel, make.features);
+        return Kernel({{make.kernel[0].first, {width}}}, make.features);
+    }
+
+    static bool countable(std::int64_t count) { return count >= 0 && count <= std::int64_t(1) << 62; }
+
+    // a Q as a budget that projects keeps it: finite, its diagonal positive
+    void read_inverse(Reader& r, std::size_t m) {
+        const std::size_t count = m * (m + 1) / 2;
+        if (m == 0 || count > r.left() / sizeof(double) || !std::holds_alternative<Project>(make.two.budget))
+            Reader::fail("a model of this bank");
+        inverse_.resize(count);
+        r.array(inverse_.data(), count);
+        bool sound = tiles<double>().finite(inverse_.data(), count);
+        for (std::size_t i = 0; i < m; ++i) sound = sound && inverse_[i * (i + 3) / 2] > 0;
+        if (!sound) Reader::fail("a model of this bank");
+    }
+
+    static void read_rows(Reader& r, Rows2& rows, std::size_t m, std::size_t outputs, bool halve) {
+        rows.resize(halve ? 2 : outputs);
+        for (std::size_t c = 0; c < outputs; ++c) {
+            rows[c].resize(m);
+            r.array(rows[c].data(), m);
+        }
+        if (!halve) return;
+        rows[1].resize(m);
+        for (std::size_t i = 0; i < m; ++i) {
+            rows[1][i] = 0.5 * rows[0][i];
+            rows[0][i] = -rows[1][i];
+        }
+    }
+};
+
+}  // namespace gossamer

@@ -1,0 +1,543 @@
+// The twin of expansion.py's Expansion: lazily scaled coefficients in slots, one row per output, their norm, their mean
+// over time and, for SVMD, the trace v = w + mix * f that shares the slots.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/gram_inverse.hpp"
+#include "engine/ranking.hpp"
+#include "simd/tiles.hpp"
+
+namespace gossamer {
+
+using Values = std::vector<double>;
+using Rows2 = std::vector<Values>;  // [output][slot]
+
+enum class Average { none, sparse, all };
+
+// How SVMD's trace moves in a step: v <- keep v - drift f + coefficient k(x, .), and the step size it asks for.
+struct Trace {
+    double keep = 0, drift = 0;
+    double rate = 0;
+};
+
+// f and v at the point of a slot, for an expansion whose points are in trees: values[row], unscaled, raw rows before trace.
+struct Evaluator {
+    virtual ~Evaluator() = default;
+    virtual void at(int slot, double* values) const = 0;
+};
+
+// The factors by which raw and trace coefficients were multiplied.
+struct Fold {
+    double main = 1, trace = 1;
+    explicit operator bool() const { return main != 1 || trace != 1; }
+};
+
+struct Expansion {
+    static constexpr double fold_at = 1e6;
+    static constexpr std::int64_t refresh_every = 10000;
+    static constexpr double per_digit = 1000;  // updates that each digit (to base e) counts that cancels
+
+    Rows2 raw{Values{}};
+    Rows2 trace;           // w, empty if no rule asks for it
+    Values sizes;          // Euclidean norm over the outputs of each slot's raw coefficients
+    Values kappas, roots;  // k(x, x) and its square root
+    std::vector<std::int64_t> births, ids;
+    Values labels;         // label kernel, outputs x outputs; empty: the identity
+    double scale = 1, trace_scale = 1, offset = 0, norm2 = 0;
+    double mix = 0, inner = 0, rate = 0;  // of the trace: v = w + mix f, <f, v>, SVMD's step size
+    double discarded = 0;                 // the norms of what was thrown away, added up
+    double spent = 0;                     // of the Forgetron's bound
+    double room = 0, window_lost = 0;     // of a budget that grows
+    std::int64_t window = 0;
+
+    Average average = Average::none;
+    double rounds_scale = 0, offset_sum = 0;
+    Rows2 summed{Values{}}, dropped{Values{}};
+    Values entered;
+
+    bool with_gram = false;
+    const Evaluator* evaluator = nullptr;  // instead of the kernel values of the slots
+    std::int64_t refresh_in = refresh_every;
+    Values gram;  // [i * stride + j]: kernel value of slots i and j, if i is the younger one
+    std::ptrdiff_t stride = 0;
+    bool with_ids = false;
+    std::unordered_map<std::int64_t, int> slot_of;
+    Inverse inverse;          // for budgets that project
+    mutable Ranking ranking;  // for budgets that look for the first of many slots
+
+    bool tracks() const { return with_gram || evaluator != nullptr; }  // the norm through removals
+    int size() const { return static_cast<int>(births.size()); }
+    int outputs() const { return static_cast<int>(raw.size()); }
+
+    // a class that was not known before: a row of zeros
+    void grow(int outputs) {
+        const auto add = [&](Rows2& rows, std::size_t length) {
+            while (static_cast<int>(rows.size()) < outputs) rows.emplace_back(length, 0.0);
+        };
+        const std::size_t left = dropped[0].size();
+        add(raw, size());
+        add(summed, size());
+        add(dropped, left);
+        if (!trace.empty()) add(trace, size());
+    }
+
+    void begin_round() {
+        if (average == Average::none) return;
+        rounds_scale += scale;
+        offset_sum += offset;
+    }
+
+    void shrink(double keep) {
+        scale *= keep;
+        norm2 *= keep * keep;
+    }
+
+    // f <- keep f, v <- t.keep v - t.drift f (ALGORITHMS 4)
+    void shrink(double keep, const Trace& t) {
+        inner = keep * ((t.keep == 0 ? 0.0 : t.keep * inner) - t.drift * norm2);
+        mix = ((t.keep == 0 ? 0.0 : t.keep * mix) - t.drift) / keep;
+        trace_scale *= t.keep;
+        if (t.keep == 0) {  // also how a trace that has overflowed starts again
+            for (Values& row : trace) std::fill(row.begin(), row.end(), 0.0);
+            trace_scale = 1;
+        }
+        rate = t.rate;
+        shrink(keep);
+    }
+
+    static bool outside(double s) { return !(s > 1 / fold_at && s < fold_at); }
+
+    Fold fold_if_needed() {
+        Fold fold;
+        if (outside(scale)) {
+            fold.main = scale;
+            for (int c = 0; c < outputs(); ++c)
+                for (int i = 0; i < size(); ++i) {
+                    summed[c][i] += raw[c][i] * (rounds_scale - entered[i]);
+                    raw[c][i] *= scale;
+                }
+            std::fill(entered.begin(), entered.end(), 0.0);
+            for (int i = 0; i < size(); ++i) measure(i);
+            ranking.touch_all();
+            rounds_scale = 0;
+            scale = 1;
+        }
+        if (!trace.empty() && outside(trace_scale)) {
+            fold.trace = trace_scale;
+            for (Values& row : trace)
+                for (double& w : row) w *= trace_scale;
+            trace_scale = 1;
+        }
+        return fold;
+    }
+
+    // f <- f + sum_c move[c] k((x, c), .). f and v: the values at x now, changed if a term leaves for it; row[i * ld]:
+    // the kernel values of x against the slots; trace_move: the coefficients of v
+    template <class T>
+    void place(int slot, const double* move, const double* trace_move, double kappa, std::int64_t birth,
+               std::int64_t id, double* f, double* v, const T* row, std::ptrdiff_t ld) {
+        const int m = size(), n = outputs();
+        if (slot < m) {
+            const double k = static_cast<double>(row[slot * ld]);
+            for (int c = 0; c < n; ++c) {
+                f[c] -= joint(slot, c) * k;
+                if (v != nullptr) v[c] -= trace_coef(c, slot) * k;
+            }
+            throw_away(slot);
+            leave(slot);
+        } else {
+            for (Rows2* rows : {&raw, &summed, &trace})
+                for (Values& values : *rows) values.push_back(0.0);
+            for (Values* values : {&sizes, &kappas, &roots, &entered}) values->push_back(0.0);
+            births.push_back(0);
+            ids.push_back(0);
+        }
+        double cross = 0;
+        for (int c = 0; c < n; ++c) {
+            raw[c][slot] = move[c] / scale;
+            summed[c][slot] = 0;
+            cross += 2 * move[c] * f[c];
+            if (v != nullptr) {
+                trace[c][slot] = (trace_move[c] - mix * move[c]) / trace_scale;
+                inner += trace_move[c] * f[c] + move[c] * v[c] + move[c] * trace_move[c] * kappa;
+            }
+        }
+        add(cross, kappa * square(move));
+        kappas[slot] = kappa;
+        roots[slot] = std::sqrt(kappa);
+        births[slot] = birth;
+        entered[slot] = rounds_scale;
+        measure(slot);
+        name(slot, id);
+        if (!with_gram) return;
+        reserve_gram(size());
+        double* to = gram.data() + slot * stride;
+        for (int i = 0; i < m; ++i) to[i] = static_cast<double>(row[i * ld]);
+        to[slot] = kappa;
+    }
+
+    // the coefficient of a slot grows by delta (one output); value: f at its point
+    void change(int slot, double delta, double value) {
+        summed[0][slot] += raw[0][slot] * (rounds_scale - entered[slot]);
+        entered[slot] = rounds_scale;
+        raw[0][slot] += delta / scale;
+        add(2 * delta * value, delta * delta * kappas[slot]);
+        measure(slot);
+    }
+
+    // f <- f + sum_c move[c] P k((x, c), .), P the projection on the span of the points, which inverse.solve has found
+    void absorb(const double* move, const double* trace_move, const double* f, const double* v) {
+        const int n = outputs(), m = size();
+        double cross = 0;
+        for (int c = 0; c < n; ++c) {
+            cross += 2 * move[c] * f[c];
+            if (v != nullptr) inner += trace_move[c] * f[c] + move[c] * v[c] + move[c] * trace_move[c] * inverse.inside;
+        }
+        settle_sums();
+        for (int c = 0; c < n; ++c) {
+            tiles<double>().rank_two(raw[c].data(), move[c] / scale, inverse.weights.data(), 0.0, raw[c].data(), m);
+            if (v == nullptr) continue;
+            const double w = (trace_move[c] - mix * move[c]) / trace_scale;
+            tiles<double>().rank_two(trace[c].data(), w, inverse.weights.data(), 0.0, trace[c].data(), m);
+        }
+        measure_all();
+        const double whole = square(move);
+        add(cross, inverse.inside * whole);
+        discarded += std::sqrt(inverse.residual * whole);
+    }
+
+    // the function of a slot goes to the others by their share in it, and to the newcomer that takes its place, whose
+    // coefficients change by the share that stands at the slot
+    void spread(int slot, const Values& share, double* move, double* trace_move) {
+        settle_sums();
+        for (int c = 0; c < outputs(); ++c) {
+            const double a = raw[c][slot], w = trace.empty() ? 0.0 : trace[c][slot];
+            if (!trace.empty()) trace_move[c] -= trace_coef(c, slot) * share[slot];
+            move[c] -= scale * a * share[slot];
+            tiles<double>().rank_two(raw[c].data(), -a, share.data(), 0.0, share.data(), size());
+            raw[c][slot] = 0;
+            if (trace.empty()) continue;
+            tiles<double>().rank_two(trace[c].data(), -w, share.data(), 0.0, share.data(), size());
+            trace[c][slot] = 0;
+        }
+        measure_all();
+    }
+
+    // a term whose function was given to others by their weights in it; none is left in its slot
+    void hand_over(int slot, const Values& weights, double outside) {
+        settle_sums();
+        Values move;
+        for (int c = 0; c < outputs(); ++c) {
+            move.push_back(scale * raw[c][slot]);
+            tiles<double>().rank_two(raw[c].data(), raw[c][slot], weights.data(), 0.0, weights.data(), size());
+            raw[c][slot] = 0;
+            if (trace.empty()) continue;
+            tiles<double>().rank_two(trace[c].data(), trace[c][slot], weights.data(), 0.0, weights.data(), size());
+            trace[c][slot] = 0;
+        }
+        measure_all();
+        discarded += std::sqrt(outside * square(move.data()));
+        refresh_in = 0;
+    }
+
+    // a' K_Y a of a slot's coefficients, unscaled; and of two slots'
+    double weight2(int slot) const {
+        return labels.empty() ? sizes[slot] * sizes[slot] : product(slot, slot);
+    }
+    double product(int i, int j) const {
+        double sum = 0;
+        for (int c = 0; c < outputs(); ++c) sum += raw[c][i] * joint(j, c);
+        return sum / scale;
+    }
+
+    // Two terms become one, in the slot of the first; the other is left without weight. kernel[i]: of the new point and
+    // the points; u, w: how much of each goes into it; lost2: the squared norm that does not.
+    void blend(int slot, int other, double u, double w, const Values& kernel, double lost2) {
+        settle_sums();
+        norm2 = blended_norm2(slot, other, u, w, kernel);
+        if (average == Average::all)
+            for (int c = 0; c < outputs(); ++c) dropped[c].push_back(summed[c][slot]);
+        for (Rows2* rows : {&raw, &trace})
+            for (Values& values : *rows) {
+                values[slot] = u * values[slot] + w * values[other];
+                values[other] = 0;
+            }
+        for (Values& values : summed) values[slot] = 0;
+        const int younger = births[slot] >= births[other] ? slot : other;
+        births[slot] = births[younger];
+        ids[slot] = ids[younger];
+        for (int i = 0; i < size(); ++i) gram[slot * stride + i] = gram[i * stride + slot] = kernel[i];
+        gram[slot * stride + slot] = kappas[slot];
+        measure(slot);
+        measure(other);
+        discarded += scale * std::sqrt(std::max(0.0, lost2));
+        if (!trace.empty() || !labels.empty()) refresh_in = 0;
+    }
+
+    // f at the point of a slot (one output)
+    double at_slot(int slot) {
+        gather(slot);
+        return scale * tiles<double>().dot(leaving_.data(), raw[0].data(), size());
+    }
+
+    // a term that leaves as it is counts among what was lost
+    void throw_away(int slot) { discarded += scale * std::sqrt(std::max(0.0, weight2(slot)) * kappas[slot]); }
+
+    // drop a term; the last one moves to its slot
+    void remove(int slot) {
+        leave(slot);
+        if (inverse.active) inverse.remove(slot);
+        const int last = size() - 1;
+        ranking.touch(slot);
+        ranking.touch(last);
+        for (Rows2* rows : {&raw, &summed, &trace})
+            for (Values& values : *rows) {
+                values[slot] = values[last];
+                values.pop_back();
+            }
+        for (Values* values : {&sizes, &kappas, &roots, &entered}) {
+            (*values)[slot] = (*values)[last];
+            values->pop_back();
+        }
+        births[slot] = births[last];
+        births.pop_back();
+        const std::int64_t moved = ids[last];
+        ids.pop_back();
+        if (slot != last) {
+            ids[slot] = moved;
+            if (with_ids) slot_of[moved] = slot;
+        }
+        if (!with_gram) return;
+        for (int i = 0; i <= last; ++i) gram[slot * stride + i] = gram[last * stride + i];
+        for (int i = 0; i <= last; ++i) gram[i * stride + slot] = gram[i * stride + last];
+        gram[slot * stride + slot] = gram[last * stride + last];
+    }
+
+    // the norm, and SVMD's product, once more from the kernel values, when too much precision has gone
+    void refresh() {
+        if (!tracks() || refresh_in > 0) return;
+        double total = 0, product = 0;
+        for (int j = 0; j < size(); ++j) {
+            if (evaluator != nullptr) {
+                values_.resize(raw.size() + trace.size());
+                evaluator->at(j, values_.data());
+            }
+            for (int c = 0; c < outputs(); ++c) {
+                double at = 0;  // at the point of slot j, before the label kernel
+                if (evaluator != nullptr)
+                    at = scale * values_[c];
+                else
+                    for (int i = 0; i < size(); ++i) at += scale * raw[c][i] * between(i, j);
+                total += at * joint(j, c);
+                if (!trace.empty()) product += at * trace_coef(c, j);
+            }
+        }
+        norm2 = std::max(0.0, total);
+        if (!trace.empty()) inner = product;
+        refresh_in = evaluator == nullptr ? refresh_every : std::max<std::int64_t>(refresh_every, 16 * size());
+    }
+
+    // k(points, points) as it is kept, row-major
+    Values get_gram() const {
+        Values values;
+        for (int i = 0; i < size(); ++i)
+            for (int j = 0; j < size(); ++j) values.push_back(between(i, j));
+        return values;
+    }
+
+    void set_gram(const Values& values) {
+        make_gram([&](double* to, std::ptrdiff_t apart) {
+            for (int i = 0; i < size(); ++i) std::copy_n(values.begin() + i * size(), size(), to + i * apart);
+        });
+    }
+
+    // fill(to, apart): k(points, points), its rows so far apart
+    template <class Fill> void make_gram(Fill&& fill) {
+        reserve_gram(size());
+        fill(gram.data(), stride);
+        for (int i = 0; i < size(); ++i) gram[i * stride + i] = kappas[i];  // as placed: it may round in another way
+    }
+
+    // what follows from the saved numbers
+    void restored() {
+        sizes.assign(size(), 0.0);
+        ranking.touch_all();
+        roots.clear();
+        slot_of.clear();
+        for (int i = 0; i < size(); ++i) {
+            roots.push_back(std::sqrt(kappas[i]));
+            measure(i);
+            if (with_ids) slot_of[ids[i]] = i;
+        }
+    }
+
+    // the sums over all rounds so far of an output's coefficients
+    Values total(int output) const {
+        Values sums(size());
+        for (int i = 0; i < size(); ++i)
+            sums[i] = summed[output][i] + raw[output][i] * (rounds_scale - entered[i]);
+        return sums;
+    }
+
+    // f(x, .) = K_Y g(x, .), in place
+    void join(double* f) const {
+        if (labels.empty()) return;
+        const int n = outputs();
+        const Values g(f, f + n);
+        for (int a = 0; a < n; ++a) {
+            f[a] = 0;
+            for (int b = 0; b < n; ++b) f[a] += labels[a * n + b] * g[b];
+        }
+    }
+
+    double trace_coef(int output, int slot) const {
+        return trace_scale * trace[output][slot] + mix * scale * raw[output][slot];
+    }
+
+    // the kernel value of two slots, where they are kept
+    double between(int i, int j) const { return births[i] >= births[j] ? gram[i * stride + j] : gram[j * stride + i]; }
+
+    // ||sum_c move[c] k((x, c), .)||^2 / k(x, x): move' K_Y move
+    double square(const double* move) const {
+        double sum = 0;
+        for (int a = 0; a < outputs(); ++a) {
+            if (labels.empty()) {
+                sum += move[a] * move[a];
+                continue;
+            }
+            for (int b = 0; b < outputs(); ++b) sum += move[a] * label(a, b) * move[b];
+        }
+        return sum;
+    }
+
+private:
+    Values leaving_, scores_, values_;
+
+    // ||f||^2 once two terms, g, have become one: ||f - g||^2 + 2 <f - g, new> + ||new||^2
+    double blended_norm2(int slot, int other, double u, double w, const Values& kernel) {
+        double total = norm2 / (scale * scale);
+        const double k = between(slot, other);
+        for (const Values& a : raw) {
+            const double first = a[slot], second = a[other], made = u * first + w * second;
+            gather(slot);
+            total -= 2 * first * tiles<double>().dot(leaving_.data(), a.data(), size());
+            gather(other);
+            total -= 2 * second * tiles<double>().dot(leaving_.data(), a.data(), size());
+            total += first * first * kappas[slot] + second * second * kappas[other] + 2 * first * second * k;
+            const double all = tiles<double>().dot(kernel.data(), a.data(), size());
+            total += 2 * made * (all - first * kernel[slot] - second * kernel[other]) + made * made * kappas[slot];
+        }
+        return std::max(0.0, total) * scale * scale;
+    }
+
+    // before coefficients change: what they have added to the mean so far
+    void settle_sums() {
+        if (average == Average::none) return;
+        for (int c = 0; c < outputs(); ++c)
+            for (int i = 0; i < size(); ++i) summed[c][i] += raw[c][i] * (rounds_scale - entered[i]);
+        std::fill(entered.begin(), entered.end(), rounds_scale);
+    }
+
+    void measure_all() {
+        for (int i = 0; i < size(); ++i) measure(i);
+    }
+
+    // leaving_[i] = the kernel value of slots `slot` and i
+    void gather(int slot) {
+        const int m = size();
+        leaving_.resize(m);
+        double* out = leaving_.data();
+        const double *row = gram.data() + slot * stride, *column = gram.data() + slot;
+        const std::int64_t* born = births.data();
+        const std::int64_t birth = born[slot];
+        for (int i = 0; i < m; ++i) out[i] = born[i] <= birth ? row[i] : column[i * stride];
+    }
+
+    double label(int a, int b) const { return labels.empty() ? (a == b ? 1.0 : 0.0) : labels[a * outputs() + b]; }
+
+    // the weight of slot's point in the joint score of an output
+    double joint(int slot, int output) const {
+        if (labels.empty()) return scale * raw[output][slot];
+        double sum = 0;
+        for (int c = 0; c < outputs(); ++c) sum += label(output, c) * raw[c][slot];
+        return scale * sum;
+    }
+
+    void measure(int slot) {
+        ranking.touch(slot);
+        if (outputs() == 1) {
+            sizes[slot] = std::abs(raw[0][slot]);
+            return;
+        }
+        double sum = 0;
+        for (const Values& row : raw) sum += row[slot] * row[slot];
+        sizes[slot] = std::sqrt(sum);
+    }
+
+    void name(int slot, std::int64_t id) {
+        ids[slot] = id;
+        if (with_ids) slot_of[id] = slot;
+    }
+
+    void leave(int slot) {
+        if (with_ids) slot_of.erase(ids[slot]);
+        if (tracks()) {
+            values_.clear();  // of every row at the point that leaves, unscaled
+            if (evaluator != nullptr) {
+                values_.resize(raw.size() + trace.size());
+                evaluator->at(slot, values_.data());
+            } else {
+                gather(slot);
+                for (const Rows2* rows : {&raw, &trace})
+                    for (const Values& row : *rows)
+                        values_.push_back(tiles<double>().dot(leaving_.data(), row.data(), size()));
+            }
+            Values& g = scores_;  // f there, before the label kernel
+            g.clear();
+            for (int c = 0; c < outputs(); ++c) g.push_back(scale * values_[c]);
+            double cross = 0, square = 0;
+            for (int c = 0; c < outputs(); ++c) {
+                const double a = scale * raw[c][slot];
+                double f = labels.empty() ? g[c] : 0.0;
+                if (!labels.empty())
+                    for (int b = 0; b < outputs(); ++b) f += label(c, b) * g[b];
+                cross -= 2 * a * f;
+                square += a * joint(slot, c) * kappas[slot];
+                if (trace.empty()) continue;
+                const double b = trace_coef(c, slot);
+                inner += -a * (trace_scale * values_[outputs() + c] + mix * f) - b * f + a * b * kappas[slot];
+            }
+            add(cross, square);
+        }
+        if (average == Average::all)
+            for (int c = 0; c < outputs(); ++c)
+                dropped[c].push_back(summed[c][slot] + raw[c][slot] * (rounds_scale - entered[slot]));
+    }
+
+    // ||f||^2 after a step, and how much of its precision has gone
+    void add(double cross, double square) {
+        const double gross = norm2 + std::abs(cross) + square;
+        norm2 = std::max(0.0, norm2 + cross + square);
+        if (!tracks() || gross == 0) return;
+        const double lost = norm2 > 0 ? per_digit * std::log(gross / norm2) : INFINITY;
+        refresh_in -= 1 + (lost < refresh_every ? static_cast<std::int64_t>(lost) : refresh_every);  // NaN too
+    }
+
+    void reserve_gram(int m) {
+        if (m <= stride) return;
+        // an odd number of cache lines: a power of two would send a whole column to the same few cache sets
+        const std::ptrdiff_t wider = ((std::max<std::ptrdiff_t>(2 * stride, m) + 7) / 8 | 1) * 8;
+        Values grown(static_cast<std::size_t>(wider) * wider);
+        for (std::ptrdiff_t i = 0; i < stride; ++i)
+            std::copy_n(gram.begin() + i * stride, stride, grown.begin() + i * wider);
+        gram.swap(grown);
+        stride = wider;
+    }
+};
+
+}  // namespace gossamer

@@ -1,0 +1,254 @@
+// A learner whose kernel is compiled too: kernel values by blocks of rows, then THE LOOP over each block.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/gate.hpp"
+#include "parts/kernels.hpp"
+#include "engine/loop.hpp"
+#include "engine/points.hpp"
+#include "engine/rows.hpp"
+#include "simd/tiles.hpp"
+
+namespace gossamer {
+
+template <class T> class Learner {
+public:
+    mutable Gate gate;
+    bool retired = false;  // another one goes on from its state: single rows are sent there
+
+    Learner(Kernel kernel, Loop loop, int d) : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), points_(d) {}
+
+    int features() const { return d_; }
+    int outputs() const { return loop_.expansion.outputs(); }
+    Loop& loop() { return loop_; }
+    const Loop& loop() const { return loop_; }
+    const Points<T>& points() const { return points_; }
+    const std::vector<T>& dropped_points() const { return dropped_; }
+    void use(Kernel kernel) { kernel_ = std::move(kernel); }
+
+    // whether a row may be learned or scored: finite, and so is k(x, x)
+    bool accepts(const T* x) const {
+        if (!tiles<T>().finite(x, d_) || !kernel_.inside(x)) return false;
+        if (kernel_.bounded()) return true;
+        static thread_local Rows<T> row;
+        static thread_local std::vector<double> kappa;
+        row.single(x, d_);
+        row.diagonal(kernel_, d_, kappa);
+        return std::isfinite(kappa[0]);
+    }
+
+    // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
+    void learn(const T* x, std::int64_t n, const Block<T>& all) {
+        const auto from = [](auto* p, std::int64_t i) { return p == nullptr ? p : p + i; };
+        for (std::int64_t i = 0; i < n;) {
+            Block<T> block = all;
+            block.rows = static_cast<int>(std::min<std::int64_t>(n - i, rows_at_once()));
+            block.y = from(all.y, i);
+            block.weights = from(all.weights, i);
+            block.rates = from(all.rates, i);
+            block.ids = from(all.ids, i);
+            block.scores = all.scores + i * all.columns;
+            block.levels = from(all.levels, i);
+            const std::int64_t before = loop_.updates;
+            learn_block(x + i * d_, block);
+            const double share = static_cast<double>(loop_.updates - before) / block.rows;
+            busy_ += (share - busy_) * std::min(1.0, block.rows / 256.0);
+            i += block.rows;
+        }
+    }
+
+    // [row * columns + output]: of the first outputs, as another thread may have learned of more since the caller asked for their number
+    void score(const T* x, std::int64_t n, double* scores, int columns) const {
+        const Expansion& e = loop_.expansion;
+        score_by(points_, e.raw, e.scale, e.offset, x, n, scores, columns);
+    }
+
+    // the mean of all hypotheses so far
+    void score_mean(const T* x, std::int64_t n, double* scores, int columns) const {
+        const Expansion& e = loop_.expansion;
+        Rows2 coefs;
+        for (int c = 0; c < e.outputs(); ++c) {
+            coefs.push_back(e.total(c));
+            coefs[c].insert(coefs[c].end(), e.dropped[c].begin(), e.dropped[c].end());
+        }
+        Points<T> points = points_;
+        append(points, dropped_);
+        const double rounds = static_cast<double>(std::max<std::int64_t>(loop_.steps, 1));
+        score_by(points, coefs, 1 / rounds, e.offset_sum / rounds, x, n, scores, columns);
+    }
+
+    // k(points, points), row-major
+    std::vector<double> gram() const {
+        const int m = points_.size();
+        std::vector<double> values(static_cast<std::size_t>(m) * m);
+        fill_gram(values.data(), m);
+        return values;
+    }
+
+    // The points of a saved state, whose numbers are in loop() already. `learns`: not only scores from now on.
+    void restore_points(const std::vector<T>& points, std::vector<T> dropped, bool learns = true) {
+        points_.clear();
+        append(points_, points);
+        dropped_ = std::move(dropped);
+        if (learns && loop_.expansion.with_gram)
+            loop_.expansion.make_gram([&](double* to, std::ptrdiff_t apart) { fill_gram(to, apart); });
+    }
+
+private:
+    static constexpr int strip = 128;  // support points whose kernel values are made together; a multiple of 16
+
+    // What the loop asks of the block: a newcomer's point is stored and its column of kernel values made.
+    struct Source {
+        static constexpr bool direct = false, spreads = false, blends = true;
+        Learner& self;
+        const T* x;
+        T* g;
+        void place(int row, int slot) {
+            Rows<T>& rows = self.rows_;
+            self.leaves(slot);
+            self.points_.set(slot, x + static_cast<std::ptrdiff_t>(row) * self.d_, rows.norms[row]);
+            if (row + 1 == rows.count) return;
+            const int panel = (row + 1) / tiles<T>().lanes;
+            rows.against(self.kernel_, self.points_, self.d_, slot, slot + 1, panel, g + slot * rows.ld);
+        }
+        void remove(int slot, int) {
+            self.leaves(slot);
+            self.points_.move_last(slot);
+        }
+        // the point of a slot becomes h of itself and 1 - h of another; its kernel values with all points
+        void blend(int row, int slot, int other, double h, double* column) {
+            const int d = self.d_;
+            std::vector<T> z(d), y(d), values(self.points_.padded());
+            self.leaves(slot);
+            self.points_.get(slot, z.data());
+            self.points_.get(other, y.data());
+            for (int k = 0; k < d; ++k) z[k] = static_cast<T>(h * z[k] + (1 - h) * y[k]);
+            Rows<T> single;
+            single.single(z.data(), d);
+            self.points_.set(slot, z.data(), single.norms[0]);
+            single.against_single(self.kernel_, self.points_, z.data(), d, values.data());
+            std::copy_n(values.begin(), self.points_.size(), column);
+            Rows<T>& rows = self.rows_;
+            if (rows.count > 1) {
+                rows.against(self.kernel_, self.points_, d, slot, slot + 1, row / tiles<T>().lanes, g + slot * rows.ld);
+                return;
+            }
+            Points<T> one(d);
+            one.set(0, x, rows.norms[0]);
+            single.against_single(self.kernel_, one, z.data(), d, values.data());
+            g[slot] = values[0];
+        }
+    };
+
+    void leaves(int slot) {
+        if (loop_.expansion.average != Average::all || slot >= points_.size()) return;
+        dropped_.resize(dropped_.size() + d_);
+        points_.get(slot, dropped_.data() + dropped_.size() - d_);
+    }
+
+    void learn_block(const T* x, Block<T>& block) {
+        const int m = points_.size();
+        if (block.rows == 1) {
+            rows_.single(x, d_);
+            at_least(g_, points_.padded() + 1);
+            rows_.against_single(kernel_, points_, x, d_, g_.data());
+            block.ld = 1;
+        } else {
+            rows_.pack(x, block.rows, d_);
+            at_least(g_, static_cast<std::size_t>(m + block.rows) * rows_.ld);
+            for (int j = 0; j < m; j += strip)
+                rows_.against(kernel_, points_, d_, j, std::min(m, j + strip), 0, g_.data() + j * rows_.ld);
+            block.ld = rows_.ld;
+        }
+        rows_.diagonal(kernel_, d_, kappas_);
+        block.g = g_.data();
+        block.kappas = kappas_.data();
+        Source source{*this, x, g_.data()};
+        loop_.run(block, source);
+    }
+
+    void score_by(const Points<T>& points, const Rows2& coefs, double scale, double offset, const T* x, std::int64_t n,
+                  double* scores, int columns) const {
+        static thread_local Rows<T> rows;
+        static thread_local std::vector<T> g;
+        static thread_local Values sums;
+        const Tiles<T>& ops = tiles<T>();
+        const int m = points.size(), outputs = std::min(columns, static_cast<int>(coefs.size()));
+        if (n < ops.lanes / 2) {
+            at_least(g, points.padded());
+            for (std::int64_t i = 0; i < n; ++i) {
+                rows.single(x + i * d_, d_);
+                rows.against_single(kernel_, points, x + i * d_, d_, g.data());
+                for (int c = 0; c < outputs; ++c)
+                    scores[i * columns + c] = scale * ops.dot(g.data(), coefs[c].data(), m) + offset;
+                loop_.expansion.join(scores + i * columns);
+            }
+            return;
+        }
+        const int most = ops.lanes * std::max(1, std::min(4, panels_in_cache()));
+        for (std::int64_t i = 0; i < n; i += most) {
+            rows.pack(x + i * d_, static_cast<int>(std::min<std::int64_t>(n - i, most)), d_);
+            at_least(g, static_cast<std::size_t>(strip) * rows.ld);
+            sums.assign(static_cast<std::size_t>(outputs) * partial_sums * rows.ld, 0.0);
+            for (int j = 0; j < m; j += strip) {
+                const int end = std::min(m, j + strip);
+                rows.against(kernel_, points, d_, j, end, 0, g.data());
+                for (int c = 0; c < outputs; ++c)
+                    for (int q = 0; q < partial_sums; ++q)
+                        ops.partial(g.data(), rows.ld, coefs[c].data() + j, end - j, q, 0, rows.count,
+                                    sums.data() + (c * partial_sums + q) * rows.ld, true);
+            }
+            for (int t = 0; t < rows.count; ++t) {
+                double* out = scores + (i + t) * columns;
+                for (int c = 0; c < outputs; ++c)
+                    out[c] = scale * fold(sums.data() + c * partial_sums * rows.ld + t, rows.ld) + offset;
+                loop_.expansion.join(out);
+            }
+        }
+    }
+
+    // Few updates: large blocks. Many: small ones, since each newcomer's column is made for the rows behind it.
+    int rows_at_once() const {
+        const int lanes = tiles<T>().lanes;
+        const double wanted = 0.3 * points_.size() / (busy_ + 0.02) / lanes;
+        return lanes * std::max(1, std::min(static_cast<int>(std::min(wanted, 8.0)), panels_in_cache()));
+    }
+
+    int panels_in_cache() const {
+        return static_cast<int>((std::size_t(192) << 10) / (sizeof(T) * d_ * tiles<T>().lanes));
+    }
+
+    // the kernel values of the points as newcomers: to[i * apart + j] of point i and point j
+    void fill_gram(double* to, std::ptrdiff_t apart) const {
+        static thread_local Rows<T> rows;
+        static thread_local std::vector<T> x, g;
+        const int m = points_.size();
+        at_least(x, d_);
+        at_least(g, points_.padded());
+        for (int i = 0; i < m; ++i) {
+            points_.get(i, x.data());
+            rows.single(x.data(), d_);
+            rows.against_single(kernel_, points_, x.data(), d_, g.data());
+            std::copy_n(g.begin(), m, to + i * apart);
+        }
+    }
+
+    void append(Points<T>& points, const std::vector<T>& x) const {
+        for (std::size_t i = 0; i + d_ <= x.size(); i += d_)
+            points.set(points.size(), x.data() + i, tiles<T>().norm(x.data() + i, d_));
+    }
+
+    Kernel kernel_;
+    Loop loop_;
+    int d_;
+    Points<T> points_;
+    std::vector<T> dropped_;  // points that left but still count in the mean
+    Rows<T> rows_;
+    std::vector<T> g_;
+    std::vector<double> kappas_;
+    double busy_ = 0.5;  // running share of rows that update: chooses the block, changes no result
+};
+
+}  // namespace gossamer

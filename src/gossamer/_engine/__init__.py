@@ -1,0 +1,1 @@
+"""How a Learner runs: the loop, the expansion, and the engines that feed them."""

@@ -1,0 +1,215 @@
+"""The NumPy engine: kernel values by blocks of rows, then the loop over each block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gossamer import _core
+from gossamer._engine.loop import BLEND, PLACE, REMOVE, Loop
+from gossamer._engine.native import Batch, Settings, chunks, compiled_parts, effective, rounding
+from gossamer._typing import Floats
+from gossamer.kernels import Custom, check_kernel
+
+#: The number of support points from which trees beat kernel values (measured by benchmarks/additive.py).
+CROSSOVER = 256
+
+#: The number of points on which a kernel written in Python is tested.
+TESTED = 32
+
+
+class Pool:
+    """The points of `Blocks`: rows of one growing array, or a list of objects."""
+
+    def __init__(self, like: Any) -> None:
+        self.numeric = isinstance(like, np.ndarray)
+        self.values: Any = np.empty((0, *like.shape[1:]), dtype=like.dtype) if self.numeric else []
+        self.size = 0
+
+    def view(self) -> Any:
+        """The points, one per slot."""
+        return self.values[: self.size]
+
+    def with_rows(self, X: Any) -> Any:
+        """The points and the rows of X behind them."""
+        if not self.numeric:
+            return [*self.view(), *X]
+        self._room(self.size + len(X))
+        self.values[self.size : self.size + len(X)] = X
+        return self.values[: self.size + len(X)]
+
+    def put(self, slot: int, x: Any) -> None:
+        """Append x, or overwrite a slot."""
+        if slot == self.size:
+            self.size += 1
+            if self.numeric:
+                self._room(self.size)
+            else:
+                self.values.append(None)
+        self.values[slot] = x
+
+    def move_last(self, slot: int) -> None:
+        """The last point takes the slot of one that left."""
+        self.size -= 1
+        self.values[slot] = self.values[self.size]
+        if not self.numeric:
+            self.values.pop()
+
+    def set(self, points: Any) -> None:
+        """These points and no others."""
+        self.values, self.size = (points.copy() if self.numeric else list(points)), len(points)
+
+    def copy(self) -> Any:
+        """The points, safe from later changes."""
+        return self.view().copy() if self.numeric else list(self.view())
+
+    def _room(self, rows: int) -> None:
+        if rows > len(self.values):
+            grown = np.empty((max(rows, 2 * len(self.values)), *self.values.shape[1:]), dtype=self.values.dtype)
+            grown[: len(self.values)] = self.values
+            self.values = grown
+
+
+class Blocks:
+    """A kernel called in Python on blocks; points are rows of numbers or any objects. For one thread at a time: the
+    Learner sees to that."""
+
+    def __init__(self, settings: Settings, X: Any, compiled: bool) -> None:
+        self.kernel = settings.kernel
+        self.average = settings.average
+        self.dtype = X.dtype if isinstance(X, np.ndarray) else None
+        self._points, self._dropped, self._seen = Pool(X), Pool(X), Pool(X)
+        known = isinstance(X, np.ndarray) and settings.kernel.program(X.shape[1]) is not None
+        self._tested = TESTED if known else 0
+        self._tracks = settings.track_norm
+        labels = getattr(settings.loss, "label_kernel", None)
+        self._labels = None if labels is None else np.array(labels)
+        parts = compiled_parts(settings) if compiled else None
+        self.loop: Any
+        if parts is not None:
+            self.backend = "native loop, numpy kernel"
+            self.loop = _core.Loop(average=settings.average or "none", gram=self._tracks, epsilon=rounding(X), **parts)
+        else:
+            self.backend = "numpy"
+            three = (settings.loss, settings.rule, settings.budget)
+            self.loop = Loop(*three, average=settings.average, gram=self._tracks, epsilon=rounding(X))
+
+    @property
+    def steps(self) -> int:
+        return int(self.loop.steps)
+
+    @property
+    def known(self) -> int:
+        return int(self.loop.known)
+
+    def learn(self, X: Any, batch: Batch) -> None:
+        start, before = 0, (self.loop.copy(), self._points.copy(), self._dropped.copy())
+        try:
+            while start < len(X):
+                part = slice(start, start + min(max(self._points.size // 2, 16), 128))
+                self._learn_block(X[part], batch.cut(part))
+                start = part.stop
+        except BaseException:  # somebody's kernel or loss failed: as if nothing had been learned
+            self.loop = before[0]
+            self._points.set(before[1])
+            self._dropped.set(before[2])
+            raise
+
+    def _learn_block(self, X: Any, batch: list[Any]) -> None:
+        points = self._points
+        self._test(X)
+        size, rows = points.size, len(X)
+        block = np.zeros((size + rows, -(-rows // 16) * 16))
+        block[:, :rows] = self.kernel(points.with_rows(X), X)  # against the points and against each other, at once
+        cross = block[size:, :rows].copy()
+        events = self.loop.run(block, cross, self._kappas(X, cross), *batch)
+        for kind, first, second in np.asarray(events, dtype=np.int64).reshape(-1, 3).tolist():
+            slot = {PLACE: second, REMOVE: first, BLEND: first >> 32}[kind]
+            if self.average == "all" and slot < points.size:
+                self._dropped.put(self._dropped.size, points.values[slot])
+            if kind == PLACE:
+                points.put(slot, X[first])
+            elif kind == REMOVE:
+                points.move_last(slot)
+            else:
+                h, other = float(np.int64(second).view(np.float64)), first & 0xFFFFFFFF
+                points.values[slot] = h * points.values[slot] + (1 - h) * points.values[other]
+
+    def _kappas(self, X: Any, cross: Floats) -> Floats:
+        """k(x, x) of the rows, what counts as zero made zero."""
+        # diag is the same in every block, so that equal weights stay equal; a function without one is too slow to ask
+        plain = isinstance(self.kernel, Custom) and self.kernel.diagonal is None
+        kappas = cross.diagonal() if plain else np.asarray(self.kernel.diag(X), dtype=np.float64)
+        if kappas.min() < -1e-9 * np.abs(cross).max():
+            raise ValueError(f"The kernel {type(self.kernel).__name__} has k(x, x) = {kappas.min():g} < 0.")
+        return np.where(kappas > 1e-300, kappas, 0.0)
+
+    def _test(self, X: Any) -> None:
+        """Is the kernel one? Asked on the first rows seen, each time their number has doubled, up to `TESTED`."""
+        if self._tested >= TESTED:
+            return
+        for x in X[: TESTED - self._seen.size]:
+            self._seen.put(self._seen.size, x)
+        if self._seen.size >= 2 * self._tested:
+            check_kernel(self.kernel, self._seen.view())
+            self._tested = self._seen.size
+
+    def score(self, X: Any, mean: bool, levels: Floats | None = None) -> Floats:
+        """The scores, a column for each output, and in ``levels`` the level."""
+        state = self.state()
+        if levels is not None:
+            levels[:] = state["level"]
+        points, coefs, offset = self._points.view(), state["scale"] * state["raw"], state["offset"]
+        if mean:
+            rounds = max(int(state["steps"]), 1)
+            sums = state["summed"] + state["raw"] * (state["rounds_scale"] - state["entered"])
+            coefs, offset = np.column_stack([sums, state["dropped"]]) / rounds, state["offset_sum"] / rounds
+            dropped = self._dropped.view()
+            points = np.concatenate([points, dropped]) if self._points.numeric else [*points, *dropped]
+        if self._labels is not None:
+            coefs = self._labels @ coefs
+        if not len(points):
+            return np.full((len(X), len(coefs)), float(offset))
+        scores = [self.kernel(X[part], points) @ coefs.T for part in chunks(len(X), 1024)]
+        return np.asarray(np.concatenate(scores) + offset)
+
+    def points(self) -> Any:
+        return self._points.copy()
+
+    def coefs(self) -> Floats:
+        """The effective coefficients of the points, a row for each output."""
+        return effective(self.state())
+
+    def number(self, name: str) -> float:
+        """One number of the state."""
+        return self.state()[name]  # type: ignore[no-any-return]
+
+    def gram(self) -> Floats:
+        points = self._points.view()
+        if not len(points):
+            return np.zeros((0, 0))
+        return np.ascontiguousarray(self.kernel(points, points), dtype=np.float64)
+
+    def squared_norm(self, coefs: Floats, joint: Floats) -> float:
+        return float(np.sum((coefs @ self.gram()) * joint))
+
+    def state(self) -> dict[str, Any]:
+        """The numbers and the arrays without the points."""
+        return dict(self.loop.state())
+
+    def whole(self) -> dict[str, Any]:
+        """The state with the points."""
+        points = {"points": self._points.copy(), "dropped_points": self._dropped.copy(), "gram": self.tracked()}
+        return {**self.state(), **points}
+
+    def tracked(self) -> Floats | None:
+        """The kernel values that a tracked norm needs: a kernel in Python rounds by the shape of its call."""
+        gram: Floats | None = self.loop.gram()
+        return gram
+
+    def restore(self, state: dict[str, Any], points: Any, dropped: Any) -> None:
+        self._points.set(points)
+        self._dropped.set(dropped)
+        gram = state.get("gram") if self._tracks else None
+        self.loop.restore(state, self.gram() if self._tracks and gram is None else gram)

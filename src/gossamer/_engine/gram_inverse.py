@@ -1,0 +1,117 @@
+"""Q = K^-1, the inverse Gram matrix of the support points, kept by rank-one updates, for budgets that project."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from gossamer._typing import Floats
+
+#: Changes between two looks at the error of Q ...
+CHECK_EVERY = 64
+#: ... and the error of K Q - I from which it is made anew.
+MOST_ERROR = 1e-8
+#: Of k(x, x): below, the part of a point outside the span of the others is rounding.
+LEAST_PIVOT = 1e-9
+
+
+class Inverse:
+    """Q, and the part of a newcomer inside the span of the points.
+
+    With the newcomer's kernel values k: d = Q k are its ``weights`` on the points, k.d = ``inside`` is what they know
+    of it, r = k(x, x) - k.d the ``residual``, what they do not. Q with the newcomer is [[Q + dd'/r, -d/r], [-d'/r,
+    1/r]], and the part of point i outside the span of the others has the squared norm 1 / Q_ii.
+    """
+
+    def __init__(self) -> None:
+        self.matrix: Floats = np.zeros((0, 0))
+        self.active = False  # Q is made when the budget is full for the first time
+        self.age = 0  # changes since Q was last looked at
+        self.weights: Floats = np.zeros(0)
+        self.inside = self.residual = 0.0
+
+    def clear(self) -> None:
+        """No points."""
+        self.matrix, self.active, self.age = np.zeros((0, 0)), False, 0
+
+    def solve(self, row: Floats, kappa: float) -> None:
+        """The part of a newcomer inside the span; row: its kernel values."""
+        self.weights = self.matrix @ row
+        self.inside = min(kappa, max(0.0, float(row @ self.weights)))
+        self.residual = kappa - self.inside if kappa - self.inside > LEAST_PIVOT * kappa else 0.0
+
+    @property
+    def diagonal(self) -> Floats:
+        """Q_ii once the newcomer is there."""
+        return np.asarray(np.diag(self.matrix) + self.weights**2 / self.residual)
+
+    def append(self) -> None:
+        """The newcomer takes a place at the end."""
+        self.matrix = np.pad(self.matrix, (0, 1))
+        self._update(np.append(self.weights, -1.0) / math.sqrt(self.residual), None)
+
+    def replace(self, slot: int) -> Floats:
+        """The newcomer takes the place of a slot, whose function is projected on the others and the newcomer; returns
+        by how much of the slot's coefficient each of theirs falls (the newcomer's at ``slot``)."""
+        first, own = self.weights.copy(), self.weights[slot] / self.residual
+        second = self.matrix[slot] + self.weights * own
+        pivot = float(second[slot])
+        first[slot], second[slot] = -1.0, -own
+        self.matrix[slot], self.matrix[:, slot] = 0.0, 0.0
+        self._update(first / math.sqrt(self.residual), second / math.sqrt(pivot))
+        return np.asarray(second / pivot)
+
+    def remove(self, slot: int) -> None:
+        """A point goes as it is, the last one takes its slot."""
+        second, last = self.matrix[slot].copy(), len(self.matrix) - 1
+        self._update(None, second / math.sqrt(second[slot]))
+        self.matrix[slot], self.matrix[:, slot] = self.matrix[last], self.matrix[:, last]
+        self.matrix[slot, slot] = self.matrix[last, last]
+        self.matrix = self.matrix[:last, :last].copy()
+        if not last:
+            self.clear()
+
+    def _update(self, first: Floats | None, second: Floats | None) -> None:
+        self.age += 1
+        if second is not None:
+            self.matrix -= np.outer(second, second)
+        if first is not None:
+            self.matrix += np.outer(first, first)
+
+    def worn(self, slot: int, gram: Floats) -> bool:
+        """Whether Q must be made anew: a diagonal that cannot be, or its error in one row, looked at now and then."""
+        own = np.diag(self.matrix)
+        if not ((own > 0) & (own < math.inf)).all():
+            return True
+        if self.age < CHECK_EVERY:
+            return False
+        self.age = 0
+        error = gram @ self.matrix[slot]
+        error[slot] -= 1.0
+        return not float(np.abs(error).max()) <= MOST_ERROR
+
+    def make(self, gram: Floats, tolerance: float, dependent: Callable[[int, Floats, float], bool]) -> None:
+        """Q from the kernel values of the points, by a Cholesky factor.
+
+        A point whose part outside the span of those before it is at most ``tolerance`` of k(x, x) is told to
+        ``dependent(point, weights of those before it, part outside)``; it is left out if that says so, and then Q is
+        only good for being made again without it.
+        """
+        m, kept = len(gram), np.zeros(0, dtype=np.int64)
+        solved: Floats = np.zeros((0, 0))  # L^-1 of the kept
+        for point in range(m):
+            kappa = float(gram[point, point])
+            lower = solved @ gram[point, kept]
+            weights, pivot = solved.T @ lower, kappa - float(lower @ lower)
+            if pivot <= tolerance * kappa:
+                shares = np.zeros(m)
+                shares[kept] = weights
+                if dependent(point, shares, pivot if pivot > LEAST_PIVOT * kappa else 0.0):
+                    continue
+            root = math.sqrt(max(pivot, LEAST_PIVOT * kappa))
+            solved = np.pad(solved, (0, 1))
+            solved[-1, :-1], solved[-1, -1] = -weights / root, 1.0 / root
+            kept = np.append(kept, point)
+        self.matrix, self.active, self.age = solved.T @ solved, True, 0

@@ -1,0 +1,148 @@
+"""The ways a learner keeps its points and makes its kernel values.
+
+`Native` leaves everything to the core. `Trees` does too, for additive kernels: a search tree for each coordinate
+takes the place of kernel values. `Blocks` calls the kernel in Python, a block of rows at a time, keeps the points
+itself, and hands the numbers to a loop: the core's, or `gossamer._engine.loop.Loop` where a part has no C++ twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from gossamer import _core
+from gossamer._typing import Array, Floats, Ints
+from gossamer.budgets import Budget
+from gossamer.kernels import Kernel
+from gossamer.losses import Loss
+from gossamer.rules import Rule
+
+#: Rows learned between two chances for Ctrl-C.
+CHUNK = 8192
+
+
+@dataclass
+class Batch:
+    """What goes with the rows of X: what is given for each, and room for the scores and levels it met."""
+
+    y: Floats | None
+    weights: Floats | None
+    rates: Floats | None  # None: the rule's own schedule
+    ids: Ints | None  # None: every row is a new example
+    scores: Floats  # (rows, outputs)
+    levels: Floats
+
+    def cut(self, part: slice) -> list[Any]:
+        """The same for some of the rows."""
+        values = (self.y, self.weights, self.rates, self.ids, self.scores, self.levels)
+        return [None if value is None else value[part] for value in values]
+
+
+class Settings(Protocol):
+    """What a machine is built from; a Learner is one."""
+
+    kernel: Kernel
+    loss: Loss
+    rule: Rule
+    budget: Budget
+    average: str | None
+    track_norm: bool
+
+
+def compiled_parts(s: Settings) -> dict[str, Any] | None:
+    """Loss, rule and budget for the core, or None if one of them has no C++ twin."""
+    parts = {"loss": s.loss.compiled(), "rule": s.rule.compiled(), "budget": s.budget.compiled()}
+    return None if None in parts.values() else parts
+
+
+class Native:
+    """Kernel, points and loop in compiled code."""
+
+    backend = "native"
+
+    def __init__(self, settings: Settings, X: Array) -> None:
+        parts = compiled_parts(settings)
+        assert parts is not None
+        self.dtype = X.dtype
+        self.kernel = settings.kernel
+        self.core: Any = self._make(settings, X)(
+            average=settings.average or "none",
+            gram=settings.track_norm,
+            epsilon=rounding(X),
+            features=X.shape[1],
+            **parts,
+        )
+
+    def _make(self, settings: Settings, X: Array) -> Callable[..., Any]:
+        program = settings.kernel.program(X.shape[1])
+        assert program is not None
+        core = _core.Learner32 if X.dtype == np.float32 else _core.Learner64
+        return partial(core, kernel=program)
+
+    @property
+    def steps(self) -> int:
+        return int(self.core.steps)
+
+    @property
+    def known(self) -> int:
+        return int(self.core.known)
+
+    def learn(self, X: Array, batch: Batch) -> None:
+        for part in chunks(len(X)):
+            self.core.learn(X[part], *batch.cut(part))
+
+    def score(self, X: Array, mean: bool, levels: Floats | None = None) -> Floats:
+        """The scores, a column for each output; in ``levels`` the level of the moment in which each row was scored."""
+        scores = np.empty((len(X), self.core.outputs))
+        for part in chunks(len(X)):
+            level = self.core.score(X[part], scores[part], mean)
+            if levels is not None:
+                levels[part] = level
+        return scores
+
+    def points(self) -> Array:
+        return np.asarray(self.core.points())
+
+    def coefs(self) -> Floats:
+        """The effective coefficients of the points, a row for each output."""
+        return effective(self.state())
+
+    def number(self, name: str) -> float:
+        """One number of the state."""
+        return self.core.number(name)  # type: ignore[no-any-return]
+
+    def squared_norm(self, coefs: Floats, joint: Floats) -> float:
+        """||f||^2 for coefficients of the present points, and as the label kernel joins them."""
+        return float(np.sum((coefs @ np.asarray(self.core.gram())) * joint))
+
+    def state(self) -> dict[str, Any]:
+        """The numbers and the arrays without the points."""
+        return dict(self.core.state(points=False))
+
+    def whole(self) -> dict[str, Any]:
+        """The state of one moment, with the points. The kernel values that a tracked norm needs are made again bit for
+        bit, so they are not in it."""
+        return {**self.core.state(points=True), "gram": None}
+
+    def restore(self, state: dict[str, Any], points: Array, dropped: Array) -> None:
+        self.core.restore(state, points, dropped)
+
+
+def effective(state: dict[str, Any]) -> Floats:
+    """The coefficients of a state as they count."""
+    return np.asarray(state["scale"] * state["raw"])
+
+
+def rounding(X: Any) -> float:
+    """A step that moves the score by less than this share of it is lost in the rounding of the kernel values."""
+    dtype = X.dtype if isinstance(X, np.ndarray) else np.float64
+    return 4 * float(np.finfo(dtype).eps)
+
+
+def chunks(rows: int, size: int = CHUNK) -> Iterator[slice]:
+    """Slices that cover the rows in order."""
+    return (slice(start, start + size) for start in range(0, rows, size))

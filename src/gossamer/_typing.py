@@ -1,0 +1,13 @@
+"""The types of arrays, each under one name."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+#: A frame of a video, or a mask.
+Image = NDArray[np.uint8]

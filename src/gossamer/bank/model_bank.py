@@ -1,0 +1,468 @@
+"""Thousands to millions of models by key, behind one `learn`: a model per sensor, customer, host or camera."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from gossamer import _checks
+from gossamer._locks import changes, looks
+from gossamer._typing import Array, Floats
+from gossamer.bank import keyed
+from gossamer.bank.compact import compact, head
+from gossamer.bank.keyed import Groups, RowError, Rows, UnknownKeyError
+from gossamer.bank.manifest import MOST_FEATURES, Manifest
+from gossamer.bank.objects import Estimators, description, kind_of, last_step, shape_of
+from gossamer.bank.shelf import Shelf, plain, stored
+from gossamer.estimators import inputs, labels as _labels
+from gossamer.estimators.divergence import watch
+from gossamer.losses import Taxonomy
+
+#: The fewest models that are in memory together while rows are learned.
+FEWEST = 1024
+#: The most threads of a call.
+MOST_THREADS = 1024
+
+
+class ModelBank:
+    """A model for every key, cloned from one; each row is predicted and then learned by the model of its key.
+
+    The rows of a key are learned in the order given (or by ``order``), different keys in parallel threads. Scores and
+    models are, bit for bit, those of one estimator per key, however the rows are cut into calls.
+
+    Parameters
+    ----------
+    model : any estimator of Gossamer, or an `OnlinePipeline`.
+    memory : bytes that models may take in memory; the least recently used are kept in the file beyond that. None: all.
+        While rows are learned, up to 1,024 models are in memory whatever their size.
+    path : an SQLite file, where `commit` stores the models and the offset in one transaction; if it exists, the bank
+        goes on from its last commit. None: none, or with ``memory`` a temporary one.
+    threads : how many, up to 1,024; None: as many as there are processors.
+    errors : "raise": a bad row (NaN, a wrong type, a label that may not come) is a ValueError, and nothing has changed.
+        "report": such rows are left out, their output is NaN, and ``errors`` lists them.
+    classes : all labels, for classifiers; None: labels may appear at any time.
+
+    Attributes
+    ----------
+    errors : a list of RowError(key, position, message): the rows that the last call left out.
+    offset : what the last `learn` or `commit` said has been learned so far; None at the beginning.
+    classes_ : all labels seen, sorted.
+    backend : "native": compiled code learns; "estimators": one Python object per key; both with the same results.
+
+    Examples
+    --------
+    >>> from gossamer import NORMADetector
+    >>> from gossamer.kernels import Gaussian
+    >>> bank = ModelBank(NORMADetector(Gaussian(0.5), nu=0.1))
+    >>> rng = np.random.default_rng(0)
+    >>> keys = rng.choice(["door", "lift", "pump"], size=3000)
+    >>> X = rng.normal(size=(3000, 2)) + 5 * (keys == "lift")[:, None]
+    >>> alarms = bank.learn(keys, X) < 0
+    >>> len(bank), round(float(alarms[-1000:].mean()), 2)
+    (3, 0.1)
+    >>> bank.predict(["door", "lift"], [[5.0, 5.0], [5.0, 5.0]]).tolist()
+    [-1, 1]
+    """
+
+    def __init__(
+        self, model: Any, memory: int | None = None, path: str | os.PathLike[str] | None = None,
+        threads: int | None = None, *, errors: str = "raise", classes: Any = None,
+    ) -> None:  # fmt: skip
+        if not hasattr(model, "predict_learn") or not hasattr(model, "get_params"):
+            raise _checks.wrong(self, "model", "an estimator of Gossamer or an OnlinePipeline", model)
+        self.template = clone(model)
+        self.memory = None if memory is None else _checks.whole(self, "memory", memory, 1)
+        available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.threads = min(available, MOST_THREADS) if threads is None else _checks.whole(self, "threads", threads, 1)
+        if self.threads > MOST_THREADS:
+            raise _checks.wrong(self, "threads", f"an int in [1, {MOST_THREADS}]", threads)
+        self._reports = _checks.one_of(self, "errors", errors, ["raise", "report"]) == "report"
+        self._kind = kind_of(model)
+        self._given = self._given_classes(classes)
+        self._labels: list[Any] = [] if self._given is None else list(self._given)
+        self.errors: list[RowError] = []
+        self.offset: Any = None
+        self.n_features_in_: int | None = None
+        self._dtype: Any = None
+        self._engine: Any = None
+        self._lock = threading.RLock()  # of the shelf, among those who only look
+        if memory is not None or path is not None:
+            description(model)  # what cannot be stored is told now
+        self._lasting = path is not None
+        self._shelf = Shelf(path, self.memory)
+        try:
+            self._open(None if path is None else os.fspath(path))
+        except BaseException:
+            self._shelf.close()
+            raise
+
+    # ------------------------------------------------------------------------------------------------------- learning
+
+    @changes
+    def learn(
+        self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None
+    ) -> Floats:
+        """Predict and then learn each row with the model of its key; returns what was predicted, row for row.
+
+        These are the scores of ``predict_learn``. Once a classifier's bank has seen more than two labels there is a
+        column for each of ``classes_``, -inf where the model of the row had not yet seen the class.
+
+        ``order``: numbers, times or texts by which the rows of a key are sorted first, equal ones as they came.
+        ``offset``: any plain data that says how far the stream is read when these rows are learned; `commit` stores it.
+        ``sample_weight``: how much each row counts, as in an estimator; None: all 1.
+        """
+        with self._lock:
+            told = None if offset is None else plain(self, "offset", offset)
+            names = self._names(X)
+            rows = keyed.checked(self, keys, X, order, self.n_features_in_, self._dtype)
+            labels = self._targets(rows, y)
+            rows.weights = keyed.row_weights(self, rows, sample_weight)
+            self._refuse(rows.bad, rows)
+            groups, failed = keyed.gathered(rows), {}
+            out = self._room(len(rows.keys), labels)
+            if groups.keys:
+                engine = self._engine or self._make_engine(int(rows.X.shape[1]), rows.X.dtype)
+                failed = self._learn_groups(engine, groups, rows, labels, out)
+                self._use(engine)
+                if names is not None:
+                    self.feature_names_in_ = names
+                self._labels = labels
+            if told is not None:
+                self.offset = json.loads(told)
+            self._report({**rows.bad, **failed}, rows)
+            watch(self, np.delete(out, [*rows.bad, *failed], axis=0) if rows.bad or failed else out)
+            return out
+
+    def _learn_groups(self, engine: Any, groups: Groups, rows: Rows, labels: list[Any], out: Floats) -> dict[int, str]:
+        """Learn as many keys at once as memory allows; if one fails and that is to be raised, nothing has changed."""
+        shelf, failed = self._shelf, {}
+        self._connect(engine, labels)
+        at_once = len(groups.keys)
+        if self.memory is not None:
+            at_once = max(FEWEST, self.memory // (8 * shelf.largest))
+        several = at_once < len(groups.keys)
+        if several:
+            shelf.mark()
+        try:
+            for first in range(0, len(groups.keys), max(1, at_once)):
+                part = groups.part(first, min(first + at_once, len(groups.keys)))
+                before = shelf.get(part.keys)
+                after, bad = engine.learn(before, part, rows, labels, out)
+                self._refuse(bad, rows)
+                failed.update(bad)
+                kept = [i for i, state in enumerate(after) if state is not None]  # a new key may have bad rows only
+                shelf.check([part.keys[i] for i in kept if before[i] is None])
+                shelf.put([part.keys[i] for i in kept], [after[i] for i in kept], [before[i] for i in kept])
+        except BaseException:
+            if several:
+                shelf.back()
+            self._connect(self._engine, self._labels)
+            raise
+        return failed
+
+    # -------------------------------------------------------------------------------------------------------- scoring
+
+    def score(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
+        """The decision function of each row's model; of a regressor, the prediction. ``unknown``: as in `predict`."""
+        return self._score(keys, X, unknown)[0]
+
+    def predict(self, keys: Any, X: Any, *, unknown: str = "raise") -> Array:
+        """What each row's model predicts: a label, a number, or 1 and -1 of a detector.
+
+        ``unknown``: a key without a model is an error, a KeyError and a ValueError ("raise"), or its rows have no
+        answer ("default"), as rows that are left out with ``errors="report"``: NaN for numbers, None for labels, 0 for
+        a detector.
+        """
+        scores, winners = self._score(keys, X, unknown)
+        if self._kind == "real":
+            return scores
+        if self._kind == "none":
+            return np.where(np.isnan(scores), 0, np.where(scores < 0, -1, 1))
+        whole = bool((winners >= 0).all())
+        labels = np.array(self._labels) if whole else np.array([*self._labels, None], dtype=object)
+        return np.asarray(labels[winners])
+
+    def predict_proba(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
+        """The probability of each of ``classes_``, for a model with the logistic loss: 0 for a class that the model of
+        the row has not seen, NaN in rows without an answer (see `predict`)."""
+        if not hasattr(self.template, "predict_proba"):
+            raise _checks.wrong(self, "model", "a classifier with predict_proba (loss='logistic')", self.template)
+        def room(count: int) -> tuple[Floats]:
+            return (np.full((count, len(self._labels)), np.nan),)
+
+        out: Floats = self._ask("proba", keys, X, unknown, room)[0]
+        return out
+
+    def _score(self, keys: Any, X: Any, unknown: str) -> tuple[Floats, Any]:
+        def room(count: int) -> tuple[Floats, Any]:
+            return self._room(count, self._labels), np.full(count, -1, dtype=np.int64)
+
+        scores, winners = self._ask("score", keys, X, unknown, room)
+        if not self._reports and unknown == "raise":  # else NaN stands for a row without an answer
+            watch(self, scores)
+        return scores, winners
+
+    @changes
+    def _ask(self, method: str, keys: Any, X: Any, unknown: str, room: Callable[[int], Any]) -> Any:
+        """What the engine finds for the rows of all keys that have a model, in arrays that ``room`` makes."""
+        _checks.one_of(self, "unknown", unknown, ["raise", "default"])
+        with self._lock:
+            self._names(X)
+            rows = keyed.checked(self, keys, X, None, self.n_features_in_, self._dtype)
+            self._refuse(rows.bad, rows)
+            out, groups = room(len(rows.keys)), keyed.gathered(rows)
+            for first in range(0, len(groups.keys), FEWEST):
+                part = groups.part(first, min(first + FEWEST, len(groups.keys)))
+                states = self._shelf.get(part.keys)
+                if unknown == "raise":
+                    for group in (i for i, state in enumerate(states) if state is None):
+                        strange = part.of(group)
+                        rows.refuse(strange, lambda i: _checks.wrong(self, "keys", "those of models", rows.key(i)))
+                    self._refuse(rows.bad, rows, UnknownKeyError)
+                there = [i for i, state in enumerate(states) if state is not None]
+                if there:
+                    states, part = [states[i] for i in there], part.only(there)
+                    rows.bad.update(getattr(self._engine, method)(states, part, rows, self._labels, *out))
+                self._refuse(rows.bad, rows)
+            self._report(rows.bad, rows)
+            return out
+
+    # --------------------------------------------------------------------------------------------------------- models
+
+    def __len__(self) -> int:
+        return len(self._shelf)
+
+    @looks
+    def __contains__(self, key: Any) -> bool:
+        with self._lock:
+            return type(key) in keyed.KEYS and self._shelf.has(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.keys()
+
+    @looks
+    def keys(self) -> Iterator[Any]:
+        """The keys of all models, as they are now."""
+        with self._lock:
+            return iter(list(self._shelf.keys()))
+
+    @changes
+    def model(self, key: Any) -> Any:
+        """An estimator that goes on from the model of a key, independent of the bank."""
+        with self._lock:
+            model = self._engine.to_model(self._state(key), self._labels)
+            if "feature_names_in_" in self.__dict__:
+                first = getattr(model, "steps", [("", model)])[0][1]
+                first.feature_names_in_ = self.feature_names_in_.copy()
+            return model
+
+    @changes
+    def dump(self, key: Any) -> bytes:
+        """The model of a key as bytes, for the `put` of a bank with the same model: checksummed, without pickle."""
+        with self._lock:
+            return bytes(self._engine.pack(self._state(key), self._labels))
+
+    @changes
+    def put(self, key: Any, data: bytes) -> None:
+        """Take over a model that `dump` gave; one that the key has is replaced. Wrong bytes change nothing."""
+        if type(key) not in keyed.KEYS:
+            raise _checks.wrong(self, "key", "an int, a text or bytes", key)
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise _checks.wrong(self, "data", "bytes", type(data).__name__)
+        with self._lock:
+            data = bytes(data)
+            engine = self._engine or self._make_engine(*(head(data) if data[:3] == b"GSB" else shape_of(data)))
+            state, labels = engine.unpack(data, self._labels)
+            if self._given is not None and labels != self._labels:
+                raise _checks.wrong(self, "data", f"a model of the classes {self._given}", labels)
+            self._shelf.check([key])
+            known = self._shelf.has(key)  # it may be damaged: then this is how to mend it
+            self._use(engine)
+            self._labels = labels
+            self._connect(engine, labels)
+            self._shelf.put([key], [state], [state if known else None])
+
+    @changes
+    def drop(self, key: Any) -> None:
+        """Forget the model of a key."""
+        with self._lock:
+            if type(key) not in keyed.KEYS or not self._shelf.has(key):
+                raise UnknownKeyError(str(_checks.wrong(self, "key", "that of a model", key)))
+            self._shelf.drop(key)
+
+    def _state(self, key: Any) -> Any:
+        state = self._shelf.get([key])[0] if type(key) in keyed.KEYS else None
+        if state is None:
+            raise UnknownKeyError(str(_checks.wrong(self, "key", "that of a model", key)))
+        return state
+
+    @property
+    def classes_(self) -> Array:
+        """All labels seen by any model, or given, sorted."""
+        return np.unique(np.array(self._labels))
+
+    @property
+    def backend(self) -> str:
+        """Which code learns: decided with the first rows."""
+        return "not chosen yet" if self._engine is None else str(self._engine.backend)
+
+    # ----------------------------------------------------------------------------------------------------------- file
+
+    @changes
+    def commit(self, offset: Any = None) -> None:
+        """Store all models, and the offset (if none is given, that of the last `learn`), in one transaction.
+
+        A process that is killed goes on from here: open the same ``path`` again, and read the stream from ``offset``.
+        """
+        with self._lock:
+            told = None if offset is None else plain(self, "offset", offset)
+            self._shelf.commit(self._facts(self.offset if told is None else json.loads(told)))
+            if told is not None:
+                self.offset = json.loads(told)
+
+    @changes
+    def snapshot(self, path: str | os.PathLike[str]) -> None:
+        """Write all models as they are now, and the offset, to a new file; `restore` reads it."""
+        with self._lock:
+            self._shelf.snapshot(path, self._facts(self.offset))
+
+    @classmethod
+    def restore(
+        cls, path: str | os.PathLike[str], *, memory: int | None = None, into: str | os.PathLike[str] | None = None,
+        threads: int | None = None, errors: str = "raise",
+    ) -> ModelBank:  # fmt: skip
+        """A bank from a `snapshot`, which is only read; ``into`` is the ``path`` of the new bank."""
+        facts, models = stored(path)
+        told = Manifest.read(os.fspath(path), facts)
+        bank = cls(told.model, memory, into, threads, errors=errors, classes=told.classes)
+        try:
+            if len(bank):
+                raise _checks.wrong(cls.__name__, "into", "a file that does not exist yet", into)
+            bank._recall(told)
+            for key, data in models:
+                bank.put(key, data)
+            if into is not None:
+                bank.commit()
+        except BaseException:
+            bank.close()
+            raise
+        return bank
+
+    @changes
+    def close(self) -> None:
+        """Give the file back. What was not committed is lost; the bank cannot be used any more.
+
+        As a context manager, a bank with a ``path`` commits first if the block ends well. If it ends by an exception
+        the file stays as the last commit left it, so that no half of a piece of work is kept.
+        """
+        self._shelf.close()
+
+    def __enter__(self) -> ModelBank:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None and self._lasting:
+                self.commit()
+        finally:
+            self.close()
+
+    def _facts(self, offset: Any) -> dict[str, Any]:
+        names = list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
+        labels, classes = self._labels, self._given
+        return Manifest(self.template, self.n_features_in_, self._dtype, names, labels, classes, offset).facts()
+
+    def _open(self, path: Any) -> None:
+        """Go on from what the file has, if it has something."""
+        facts = self._shelf.facts()
+        told = Manifest.read(path, facts) if facts else None
+        if len(self._shelf) and (told is None or told.features is None):
+            raise _checks.wrong(self, "path", "a file that a ModelBank has made (the facts are missing)", path)
+        if told is None:
+            return
+        if description(told.model) != description(self.template):
+            raise _checks.wrong(self, "model", f"that of the file, {told.model}", self.template)
+        if told.classes != self._given:
+            raise _checks.wrong(self, "classes", f"those of the file, {told.classes}", self._given)
+        self._recall(told)
+
+    def _recall(self, told: Manifest) -> None:
+        self.offset, self._labels = told.offset, told.labels
+        if told.names is not None:
+            self.feature_names_in_ = np.array(told.names, dtype=object)
+        if told.features is not None:
+            self._use(self._make_engine(told.features, told.dtype))
+            self._connect(self._engine, self._labels)
+
+    # --------------------------------------------------------------------------------------------------------- inside
+
+    def _make_engine(self, features: int, dtype: Any) -> Any:
+        """The compiled engine where it has all parts of the model, and else the general one."""
+        if features > MOST_FEATURES:
+            raise _checks.wrong(self, "X", f"rows of at most {MOST_FEATURES} features", features)
+        engine = compact(self.template, features, dtype, self._given, self.threads)
+        return engine or Estimators(self.template, features, np.dtype(dtype), self._given, self.threads)
+
+    def _use(self, engine: Any) -> None:
+        """From now on learn with this engine: rows have its width and type."""
+        self._engine, self.n_features_in_, self._dtype = engine, engine.features, engine.dtype
+
+    def _connect(self, engine: Any, labels: list[Any]) -> None:
+        """Let the shelf make bytes of states and back; they name their labels, so these must be known."""
+        def unpack(data: bytes) -> Any:
+            state, found = engine.unpack(data, labels)
+            if found != labels:
+                raise _checks.wrong(self, "data", f"a model of the labels {labels}", found)
+            return state
+
+        if engine is not None:
+            self._shelf.pack = lambda state: engine.pack(state, labels)
+            self._shelf.unpack = unpack
+            self._shelf.size = engine.size
+
+    def _given_classes(self, classes: Any) -> list[Any] | None:
+        if classes is None:
+            structure = getattr(last_step(self.template), "cost", None)
+            classes = structure.labels if isinstance(structure, Taxonomy) else None
+        if classes is None:
+            return None
+        if self._kind != "label":
+            raise _checks.wrong(self, "classes", "None for a model without labels", classes)
+        labels: list[Any] = _labels.unique(self, "classes", np.asarray(classes))[0].tolist()
+        return labels
+
+    def _names(self, X: Any) -> Array | None:
+        return inputs.names(self, X, fitted=self.n_features_in_ is not None)
+
+    def _targets(self, rows: Rows, y: Any) -> list[Any]:
+        """Give the rows their targets; returns all labels."""
+        if self._kind == "label":
+            rows.y, labels = keyed.label_targets(self, rows, y, self._labels, self._given is not None)
+            return labels
+        if self._kind == "real":
+            rows.y = keyed.real_targets(self, rows, y)
+        return []
+
+    def _room(self, count: int, labels: list[Any]) -> Floats:
+        """An array for the scores: a vector, or a column for each label where there are more than two."""
+        structured = self._given is not None and getattr(last_step(self.template), "cost", None) is not None
+        many = len(labels) > 2 or structured
+        return np.full((count, len(labels)) if many else count, np.nan)
+
+    def _refuse(self, bad: dict[int, str], rows: Rows, kind: type[ValueError] = ValueError) -> None:
+        """Raise for the first bad row, unless bad rows are to be reported."""
+        if bad and not self._reports:
+            position = min(bad)
+            raise kind(f"{bad[position]} It is row {position}, of key {rows.key(position)!r}.")
+
+    def _report(self, bad: dict[int, str], rows: Rows) -> None:
+        self.errors = [RowError(rows.key(position), position, bad[position]) for position in sorted(bad)]
+
+    def __repr__(self) -> str:
+        return f"ModelBank({self.template}, {len(self)} models)"

@@ -1,0 +1,218 @@
+"""The general way a `ModelBank` learns: an estimator object for each key. Anything with ``predict_learn`` works."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from gossamer import _checks, store
+from gossamer._locks import as_worker
+from gossamer._typing import Floats
+from gossamer.bank.keyed import Groups, Rows
+from gossamer.estimators import OnlineClassifier, OnlineDetector
+from gossamer.estimators.divergence import hush
+from gossamer.store.nodes import Encoder
+
+#: About the bytes of an estimator without its arrays.
+BASE = 16_000
+
+
+def last_step(model: Any) -> Any:
+    """The model itself, or the last step of a pipeline."""
+    steps = getattr(model, "steps", None)
+    return steps[-1][1] if steps else model
+
+
+def kind_of(model: Any) -> str:
+    """What a model learns: "label", "none" (a detector) or "real"."""
+    last = last_step(model)
+    if isinstance(last, OnlineClassifier):
+        return "label"
+    return "none" if isinstance(last, OnlineDetector) else "real"
+
+
+def primed(model: Any, labels: list[Any] | None) -> Any:
+    """A copy of the model as it is before it learns, told the classes if they are given."""
+    fresh = clone(model)
+    if labels is not None:
+        last = last_step(fresh)
+        last._order, last._given, last.classes_ = list(labels), True, np.unique(np.array(labels))
+    return fresh
+
+
+def description(model: Any) -> bytes:
+    """The parameters of a model as bytes: equal for equal parameters, without what was learned."""
+    encoder = Encoder()
+    node = json.dumps(encoder.node(clone(model), "ModelBank", ()), sort_keys=True).encode()
+    return b"\0".join([node, *(array.tobytes() for _, array in encoder.arrays)])
+
+
+def shape_of(data: bytes) -> tuple[int, Any]:
+    """The number of features and the type of the rows of a state in bytes."""
+    learner = getattr(last_step(store.loads(data)), "learner_", None)
+    points = getattr(learner, "points", None)
+    if not isinstance(points, np.ndarray):
+        raise _checks.wrong("ModelBank", "data", "a model that has learned rows of numbers", data[:8])
+    return int(points.shape[1]), points.dtype
+
+
+class Estimators:
+    """States are estimators; `pack` and `unpack` make bytes of them and back."""
+
+    backend = "estimators"
+
+    def __init__(self, model: Any, features: int, dtype: Any, classes: list[Any] | None, threads: int) -> None:
+        self.model, self.features, self.dtype = model, features, dtype
+        self.classes, self.threads = classes, threads
+        self.kind = kind_of(model)
+
+    def learn(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
+    ) -> tuple[list[Any], dict[int, str]]:
+        """New states after the rows of each key, the scores in ``out``; the states given stay as they are."""
+        ranks = _ranks(labels)
+
+        def learn_key(group: int) -> tuple[Any, dict[int, str]]:
+            state, at = states[group], groups.of(group)
+            model = primed(self.model, self.classes) if state is None else copy.deepcopy(state)
+            hush(last_step(model))  # the bank looks at the scores of all
+            targets = self._targets(rows.y, at, labels)
+            try:
+                self._learn(model, rows, targets, at, ranks, out)
+                return model, {}
+            except ValueError:
+                bad: dict[int, str] = {}
+            for i, position in enumerate(at):  # a bad row changes nothing, so that the others can go on
+                row = at[i : i + 1]
+                try:
+                    self._learn(model, rows, None if targets is None else targets[i : i + 1], row, ranks, out)
+                except ValueError as error:
+                    bad[int(position)] = str(error)
+                    out[row] = np.nan
+            return (state if len(bad) == len(at) else model), bad
+
+        found = self._each(learn_key, len(groups.keys))
+        failed: dict[int, str] = {}
+        for _, bad in found:
+            failed.update(bad)
+        return [state for state, _ in found], failed
+
+    def score(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats, winners: Any
+    ) -> dict[int, str]:
+        """The decision function of the rows in ``out``, and for classifiers the number of the winning label."""
+        ranks, numbers = _ranks(labels), {label: number for number, label in enumerate(labels)}
+
+        def score_key(group: int) -> dict[int, str]:
+            model, at = states[group], groups.of(group)
+            try:
+                scores = model.predict(rows.X[at]) if self.kind == "real" else model.decision_function(rows.X[at])
+            except ValueError as error:
+                return {int(position): str(error) for position in at}
+            if self.kind == "label":
+                winners[at] = [numbers[label] for label in model.predict(rows.X[at]).tolist()]
+                if out.ndim == 2:
+                    scores = _spread(last_step(model), scores, ranks, out.shape[1])
+            out[at] = scores
+            return {}
+
+        failed: dict[int, str] = {}
+        for bad in self._each(score_key, len(groups.keys)):
+            failed.update(bad)
+        return failed
+
+    def proba(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
+    ) -> dict[int, str]:
+        """The probabilities of all labels, by their ranks; 0 for those that a model has not seen."""
+        ranks = _ranks(labels)
+
+        def ask_key(group: int) -> dict[int, str]:
+            model, at = states[group], groups.of(group)
+            try:
+                found = model.predict_proba(rows.X[at])
+            except ValueError as error:
+                return {int(position): str(error) for position in at}
+            spread = np.zeros((len(at), out.shape[1]))
+            spread[:, [ranks[label] for label in last_step(model).classes_.tolist()]] = found
+            out[at] = spread
+            return {}
+
+        failed: dict[int, str] = {}
+        for bad in self._each(ask_key, len(groups.keys)):
+            failed.update(bad)
+        return failed
+
+    def _each(self, work: Callable[[int], Any], count: int) -> list[Any]:
+        if self.threads == 1 or count < 2:
+            return [work(group) for group in range(count)]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(as_worker(get_ident(), work), range(count)))
+
+    def _learn(self, model: Any, rows: Rows, targets: Any, at: Any, ranks: dict[Any, int], out: Floats) -> None:
+        known = len(last_step(model).__dict__.get("_order", []))
+        weights = {} if rows.weights is None else {"sample_weight": rows.weights[at]}
+        scores = model.predict_learn(rows.X[at], targets, **weights)
+        out[at] = _spread(last_step(model), scores, ranks, out.shape[1], known, targets) if out.ndim == 2 else scores
+
+    def _targets(self, y: Floats | None, at: Any, labels: list[Any]) -> Any:
+        if y is None:
+            return None
+        return np.array(labels)[y[at].astype(np.int64)] if self.kind == "label" else y[at]
+
+    # ------------------------------------------------------------------------------------------------------- states
+
+    def size(self, state: Any) -> int:
+        """About the bytes of memory of a state."""
+        state = last_step(state)._fitted().state()
+        return BASE + sum(value.nbytes for value in state.values() if isinstance(value, np.ndarray))
+
+    def pack(self, state: Any, labels: list[Any]) -> bytes:
+        return bytes(store.dumps(state))
+
+    def unpack(self, data: bytes, labels: list[Any]) -> tuple[Any, list[Any]]:
+        """A state from bytes, and the labels with those of the state added; checked against the bank's model."""
+        state = store.loads(data)
+        if description(state) != description(self.model) or not hasattr(last_step(state), "learner_"):
+            raise _checks.wrong("ModelBank", "data", f"the state of a {self.model}", state)
+        order = last_step(state).__dict__.get("_order", [])
+        return state, [*labels, *(label for label in order if label not in labels)]
+
+    def to_model(self, state: Any, labels: list[Any]) -> Any:
+        """An estimator that goes on from a state, independent of it."""
+        return copy.deepcopy(state)
+
+
+def _ranks(labels: list[Any]) -> dict[Any, int]:
+    """The column of each label: they are sorted."""
+    return {label: rank for rank, label in enumerate(np.unique(np.array(labels)).tolist())} if labels else {}
+
+
+def _spread(
+    last: Any, scores: Floats, ranks: dict[Any, int], columns: int, known: int = 2, targets: Any = None
+) -> Floats:
+    """The scores of one model in the columns of all labels, as it would give them: -inf for what it had not seen.
+
+    ``known``: how many classes it knew before the rows, whose labels are ``targets``.
+    """
+    out = np.full((len(scores), columns), -np.inf)
+    if scores.ndim == 2:
+        out[:, [ranks[label] for label in last.classes_.tolist()]] = scores
+        return out
+    order = last._order
+    alone = len(scores) if len(order) < 2 else 0 if known > 1 else targets.tolist().index(order[1]) + 1
+    inner = scores if last.classes_[-1] == order[-1] else -scores  # positive for the second class that came
+    inner = np.where(np.arange(len(scores)) < alone, -scores, inner)
+    out[:, ranks[order[0]]] = -0.5 * inner
+    if len(order) > 1:
+        out[alone:, ranks[order[1]]] = 0.5 * inner[alone:]
+    if not known:
+        out[0] = -np.inf
+    return out

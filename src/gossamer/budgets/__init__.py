@@ -1,0 +1,30 @@
+"""Budgets: which support point to give up when there is no room for another.
+
+A budget sees the expansion and the newcomer, and answers with a slot. The oldest of equals goes first.
+"""
+
+from gossamer.budgets.base import LARGEST_GRAM, REFUSE, Budget
+from gossamer.budgets.drop import Oldest, Random, Smallest, Sublinear, Unlimited
+from gossamer.budgets.features import Fourier, Nystrom
+from gossamer.budgets.forgetron import Forgetron
+from gossamer.budgets.merge import Merge
+from gossamer.budgets.names import as_budget
+from gossamer.budgets.project import Auto, Project
+
+__all__ = [
+    "LARGEST_GRAM",
+    "REFUSE",
+    "Auto",
+    "Budget",
+    "Forgetron",
+    "Fourier",
+    "Merge",
+    "Nystrom",
+    "Oldest",
+    "Project",
+    "Random",
+    "Smallest",
+    "Sublinear",
+    "Unlimited",
+    "as_budget",
+]

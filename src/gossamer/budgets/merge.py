@@ -1,0 +1,56 @@
+"""Merge: two points become the best single one between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from gossamer import _checks
+
+if TYPE_CHECKING:
+    from gossamer.kernels import Kernel
+    from gossamer.losses import Loss
+    from gossamer.rules import Rule
+from gossamer.budgets.sized import _Sized
+
+
+@dataclass(frozen=True)
+class Merge(_Sized):
+    """Two points become the best single point between them; for Gaussian kernels (Wang, Crammer, Vucetic 2012).
+
+    The lightest term m is merged with the term n of equal sign for which the least is lost: z = h m + (1 - h) n with
+
+    coefficient a_m k^((1-h)^2) + a_n k^(h^2),   k = k(m, n),
+
+    h where that is largest. What is lost has the squared norm a_m^2 + a_n^2 + 2 a_m a_n k minus its square (ALGORITHMS
+    3.5). Without a term of equal sign the lightest is dropped. Several classes: norms and products of the coefficients.
+
+    Parameters
+    ----------
+    size : the number of support points kept, at most 4,096.
+
+    >>> Merge(64)
+    Merge(size=64)
+    """
+
+    twin: ClassVar[str] = "merge"
+    size: int
+
+    def check(self, kernel: Kernel, loss: Loss, rule: Rule, backend: str) -> None:
+        super().check(kernel, loss, rule, backend)
+        if type(kernel).__name__ != "Gaussian":
+            raise _checks.wrong("Learner", "kernel", "a Gaussian with a Merge budget", kernel)
+        if rule.needs_ids:
+            raise _checks.wrong("Learner", "budget", f"another one where examples come back ({rule})", self)
+
+    def blend(self, a2: float, b2: float, ab: float, log_k: float, halvings: int) -> tuple[float, float, float, float]:
+        """h by bisection of the slope, the factors of both coefficients, and the squared norm of the new term; a2, b2,
+        ab: the squared weights of the two and their product."""
+        low, high, h, u, w = 0.0, 1.0, 0.0, 0.0, 0.0
+        for _ in range(halvings):
+            h = 0.5 * (low + high)
+            u, w = math.exp(log_k * (1 - h) * (1 - h)), math.exp(log_k * h * h)
+            slope = a2 * u * u * (1 - h) - b2 * w * w * h + ab * u * w * (1 - 2 * h)
+            low, high = (h, high) if slope > 0 else (low, h)
+        return h, u, w, a2 * u * u + b2 * w * w + 2 * ab * u * w

@@ -1,0 +1,146 @@
+"""The command line: the parser, and how errors and signals become exit codes. Each command has a file in `commands`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import re
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from gossamer._version import __version__
+from gossamer.cli import parsers
+from gossamer.cli.options import UsageError
+
+#: What the shell sees: bad data, bad usage, and 128 + the number of the signal.
+BAD_DATA, BAD_USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+
+EXAMPLES = """\
+examples:
+  gossamer run data.csv --target price           predict each row, then learn it; a table of errors on the way
+  zcat log.gz | gossamer run - --out alarms.csv  a pipe without a target: novelty detection
+  gossamer run data.csv --target y --save m.gsm  keep the model
+  gossamer predict m.gsm new.csv                 use it
+  gossamer inspect m.gsm                         what is in the file
+  gossamer compare data.csv --target y --learners silk,norma,pa --plot them.png
+  gossamer video street.mp4 --out masks.mp4      what moves in a video
+  gossamer demo --rows 20000                     six learners on a drifting stream, and a picture in demo.png
+
+gossamer COMMAND --help tells the options of a command.
+exit codes: 0 done, 1 bad data or file, 2 bad usage, 130 after Ctrl-C
+"""
+
+#: The sentence of the library about a parameter, which is an option here, or what the shell calls it.
+PARAMETER = re.compile(r"[Tt]he '(\w+)' parameter of \w+ must be")
+WORDS = {
+    "X": "the features must be", "y": "the target must be", "position": "--resume must be",
+    "state": "--resume must be", "path": "the file must be",
+}  # fmt: skip
+#: How the library names a remedy, and how the shell does.
+REMEDIES = (
+    (r"missing='(\w+)'", r"--missing \1"), (r"kinds=\{\.\.\.: '(\w+)'\}", r"--kinds COLUMN=\1"),
+    (r"(n_features|max_features|ignore)= ", lambda found: f"--{found[1].replace('_', '-')} "),
+    (r" 'mean' takes", " --missing mean takes"),
+    (r"--resume must be one in the same data; (.+?)\. Got .*",
+     r"--resume needs the data that the checkpoint was made of: \1. Remove the checkpoint to begin anew."),
+)  # fmt: skip
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that tells an error in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code: 0, 1 or 2 after an error told in one line, 130 after Ctrl-C.
+
+    >>> main(["demo", "--rows", "3"])
+    2
+    """
+    with _quiet_interrupts(arguments is None):
+        options = make_parser().parse_args(arguments)
+        command = importlib.import_module(f"gossamer.cli.{options.module}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", RuntimeWarning)
+            warnings.showwarning = _show_warning
+            command.work(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt as interrupt:
+        print("\ngossamer: interrupted", *interrupt.args, file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader (head, less) has gone; what is still buffered has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (ValueError, OSError, ImportError) as error:
+        message, usage = told(error, set(vars(options)))
+        print("gossamer:", message, file=sys.stderr)
+        return BAD_USAGE if usage or options.command == "demo" else BAD_DATA
+    return 0
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning of the library in one line."""
+    print("gossamer: warning:", " ".join(str(message).split()), file=sys.stderr)
+
+
+def told(error: Exception, options: set[str]) -> tuple[str, bool]:
+    """An error in one line of the shell's words, and whether an option is to blame.
+
+    >>> told(ValueError("The 'budget' parameter of SILK must be an int in [1, inf). Got 0 instead."), {"budget"})
+    ('--budget must be an int in [1, inf). Got 0 instead.', True)
+    """
+    message = " ".join(str(error).split())
+    found = PARAMETER.search(message)
+    named = [] if found is None else [name for name in (found[1], f"{found[1]}s") if name in options]
+    if found is not None:
+        words = WORDS.get(found[1], f"the setting '{found[1]}' must be")
+        words = f"--{named[0].replace('_', '-')} must be" if named else words
+        message = f"{message[: found.start()]}{words}{message[found.end() :]}"
+    for pattern, remedy in REMEDIES:
+        message = re.sub(pattern, remedy, message)
+    return message, bool(named) or isinstance(error, UsageError)
+
+
+def make_parser() -> Parser:
+    """The parser of everything."""
+    parser = Parser(
+        prog="gossamer",
+        description="Online learning with kernels.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"gossamer {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="command", dest="command", required=True)
+    for add in parsers.COMMANDS:
+        add(commands)
+    return parser
+
+
+@contextlib.contextmanager
+def _quiet_interrupts(ours: bool) -> Iterator[None]:
+    """While modules are imported, Ctrl-C ends a process that is ``ours`` without a word: nothing has been done yet.
+
+    An exception would do worse: the initialisation of a compiled module turns it into an ImportError.
+    """
+    if not ours or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

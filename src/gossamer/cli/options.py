@@ -1,0 +1,192 @@
+"""Options that several commands share: how data are read, and what learns them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gossamer.estimators.base import Online
+    from gossamer.streams import Schema, Stream
+
+
+class UsageError(ValueError):
+    """Options that make no sense."""
+
+
+#: Options of the learner and the kernel that are passed on if they were given.
+MODEL = ("loss", "C", "rate", "schedule", "reg", "margin", "nu", "epsilon", "delta", "quantile", "radius", "budget",
+         "fit_intercept", "gamma", "degree", "coef0", "length")  # fmt: skip
+
+#: Options of reading that are passed on if they were given.
+READING = ("decimal", "encoding", "na_values", "max_features")
+
+
+def add_data(parser: argparse.ArgumentParser, target: bool = True) -> None:
+    """The data and how they are read."""
+    parser.add_argument("data", metavar="DATA", help="CSV, JSON lines, LIBSVM or Parquet, also .gz, .bz2, .xz and "
+                        ".zst; - is standard input")  # fmt: skip
+    group = parser.add_argument_group("data")
+    if target:
+        group.add_argument("--target", metavar="COLUMN", help="what to predict: a name, or a position (0 is the first, "
+                           "-1 the last). Without: novelty detection")  # fmt: skip
+        group.add_argument("--columns", type=_names, metavar="A,B,...", help="the features (default: all others)")
+        group.add_argument("--ignore", type=_names, default=(), metavar="A,B,...", help="columns that are no features")
+        group.add_argument("--kinds", type=_pairs, metavar="COLUMN=KIND,...", help="number, boolean, date or text, for "
+                           "the target also integer, in place of what the first 1,000 rows look like")  # fmt: skip
+        group.add_argument("--categories", type=int, default=32, metavar="N", help="the most categories of a text "
+                           "column with a feature each (default: 32)")  # fmt: skip
+    group.add_argument("--format", help="csv, jsonl, libsvm or parquet (default: by name, then by content)")
+    group.add_argument("--missing", default="error", help="what to do where a value is missing: error (the default), "
+                       "skip the row, or take the mean so far")  # fmt: skip
+    group.add_argument("--delimiter", help="of CSV (default: found)")
+    group.add_argument("--header", action=argparse.BooleanOptionalAction, default=None, help="CSV begins with names "
+                       "(default: found)")  # fmt: skip
+    group.add_argument("--decimal", metavar="SIGN", help="of CSV: a comma reads 1,5 (default: a point)")
+    group.add_argument("--encoding", metavar="NAME", help="of text: latin-1, cp1252, utf-16, ... (default: utf-8)")
+    group.add_argument("--na-values", type=_marks, metavar="A,B,...", help="what else stands for a missing value, such "
+                       "as -999,unknown. With a number first: --na-values=-999")  # fmt: skip
+    group.add_argument("--max-features", type=int, metavar="N", help="refuse data with more features (default: 65,536)")
+    if target:
+        group.add_argument("--n-features", type=int, metavar="N", help="of LIBSVM (default: as in the first rows)")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """What learns."""
+    group = parser.add_argument_group("model", "what is not given has the learner's default; see docs/cli.md")
+    group.add_argument("--task", help="classification, regression or novelty (default: by the target)")
+    group.add_argument("--anomaly", default="1", metavar="LABEL",
+                       help="with --task novelty and a target: its label for an anomaly (default: 1)")  # fmt: skip
+    group.add_argument("--kernel", metavar="NAME[:SETTING=VALUE...]",
+                       help="gaussian (the default), laplace, matern (that of the learner additive), linear, ..."
+                       )  # fmt: skip
+    group.add_argument("--gamma", type=_value, help="width of the kernel; 'scale' (the default) is 1 / features")
+    group.add_argument("--degree", type=int, help="of the polynomial kernel")
+    group.add_argument("--coef0", type=float, help="of the polynomial kernel")
+    group.add_argument("--length", type=float, help="of the Matern and exponential kernels (default: sqrt(features))")
+    group.add_argument("--budget", type=_value, metavar="N",
+                       help="the most support points; none for all; project:N; auto")  # fmt: skip
+    group.add_argument("--loss", help="hinge, logistic, squared, huber, epsilon_insensitive, pinball, ...")
+    for name, words in (
+        ("C", "weight of the loss in implicit steps"), ("rate", "step size"), ("reg", "weight of the norm: forgetting"),
+        ("margin", "of the hinge and novelty losses"), ("nu", "wanted fraction of errors or alarms"),
+        ("epsilon", "of the epsilon-insensitive loss"), ("delta", "of the Huber loss"),
+        ("quantile", "of the pinball loss"), ("radius", "norm constraint of the projection algorithms"),
+    ):  # fmt: skip
+        group.add_argument(f"--{name}", type=float, metavar="X", help=words)
+    group.add_argument("--schedule", help="constant or inverse_sqrt")
+    group.add_argument("--intercept", dest="fit_intercept", action=argparse.BooleanOptionalAction, default=None,
+                       help="learn an offset")  # fmt: skip
+    group.add_argument("--scale", action=argparse.BooleanOptionalAction, default=True,
+                       help="scale the features online to mean 0 and deviation 1 (default: yes)")  # fmt: skip
+    group.add_argument("--forget", type=float, default=0.0, metavar="X", help="the scaler looks back 1/X rows")
+    group.add_argument("--metrics", type=_names, metavar="A,B,...", help="what is measured: error, loss, accuracy, "
+                       "precision, recall, f1, auc, log_loss; mae, rmse, pinball; alarms")  # fmt: skip
+    group.add_argument("--positive", metavar="LABEL", help="the class that precision, recall, f1 and auc are about "
+                       "(default: the second of two; the mean over more)")  # fmt: skip
+    group.add_argument("--window", type=int, metavar="N", help="rows of a line of the trace (default: 100, doubled as "
+                       "the stream gets longer)")  # fmt: skip
+
+
+def given(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of the learner and the kernel that were given."""
+    found = {name: getattr(options, name) for name in MODEL if getattr(options, name) is not None}
+    if found.get("budget") == "none":
+        found["budget"] = None
+    return found
+
+
+def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None, schema: Schema | None = None,
+              position: Any = None, means: Any = None, keep_means: bool = False) -> Stream:  # fmt: skip
+    """The stream of the options."""
+    from gossamer.streams import open_stream
+
+    if options.data != "-" and not os.path.exists(options.data):
+        raise FileNotFoundError(f"{options.data}: no such file")
+    if os.path.isdir(options.data):
+        raise ValueError(f"{options.data} must be a file. Got a folder.")
+    own = {} if schema is not None or not hasattr(options, "target") else {
+        "target": options.target, "columns": options.columns, "ignore": options.ignore, "kinds": options.kinds,
+        "categories": options.categories, "n_features": options.n_features,
+    }  # fmt: skip
+    reading = {name: getattr(options, name) for name in READING if getattr(options, name) is not None}
+    return open_stream(
+        options.data, format=options.format, missing=options.missing, delimiter=options.delimiter,
+        header=options.header, chunk_rows=chunk_rows, task=task, schema=schema, position=position,
+        means=means, keep_means=keep_means, bad_rows="skip" if getattr(options, "on_error", "") == "skip" else "error",
+        **reading, **own,
+    )  # fmt: skip
+
+
+def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -> dict[str, Any]:
+    """What the options say about measuring, for `Evaluation`."""
+    kind = None if stream.schema.target is None else stream.schema.target.kind
+    found: dict[str, Any] = {"every": options.window, "metrics": options.metrics}
+    if task == "novelty" and kind:
+        found["anomaly"] = label_of("anomaly", options.anomaly, kind)
+    if options.positive is not None:
+        if task != "classification":
+            from gossamer import _checks
+
+            raise _checks.wrong("run", "positive", "left out where the task is not classification", task)
+        found["positive"] = label_of("positive", options.positive, kind)
+    return found
+
+
+def build(learner: str, options: argparse.Namespace, task: str, features: int, strict: bool = True) -> Online:
+    """An estimator as the options say."""
+    from gossamer.cli.parts import make_kernel, make_learner
+
+    try:
+        kernel = make_kernel(options.kernel, given(options), features, options.scale, learner)
+        return make_learner(learner, task, kernel, given(options), strict)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def label_of(option: str, text: str, kind: str | None) -> Any:
+    """A label that an option names, in the type of the target's labels."""
+    from gossamer import _checks
+
+    try:
+        if kind in ("integer", "number"):
+            return float(text) if kind == "number" else int(text)
+    except ValueError:
+        raise _checks.wrong("run", option, f"a label of the target, which is of kind {kind!r}", text) from None
+    return text.lower() in ("1", "true") if kind == "boolean" else text
+
+
+def as_value(text: str) -> Any:
+    """What a text of the command line means: None, true, false, a number, or itself."""
+    plain = text.strip()
+    words = {"none": None, "true": True, "false": False}
+    if plain.lower() in words:
+        return words[plain.lower()]
+    for kind in (int, float):
+        try:
+            return kind(plain)
+        except ValueError:
+            pass
+    return plain
+
+
+def _marks(text: str) -> list[str]:
+    """Texts between commas as they are: a blank may be part of one."""
+    return text.split(",")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [part.rpartition("=") for part in _names(text)]
+    if not all(equals for _, equals, _ in pairs):
+        raise argparse.ArgumentTypeError(f"must be like age=number,shop=text. Got {text!r} instead.")
+    return {name: kind for name, _, kind in pairs}
+
+
+def _value(text: str) -> Any:
+    value = as_value(text)
+    return "none" if value is None else value

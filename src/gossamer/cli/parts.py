@@ -1,0 +1,171 @@
+"""Learners and kernels by name: ``silk``, ``norma:rate=0.1``, ``matern:nu=2.5``. They are found, not listed."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.utils import get_tags
+
+import gossamer
+from gossamer import _checks, kernels
+from gossamer.cli.options import as_value
+from gossamer.estimators import OnlineClassifier, OnlineDetector, OnlineRegressor
+from gossamer.estimators.base import Online
+from gossamer.evaluate.adapters import last_step
+
+FACES = {"classification": OnlineClassifier, "regression": OnlineRegressor, "novelty": OnlineDetector}
+#: Parameters that are not for the shell: matrices, and passes over a stream that comes once.
+HIDDEN = ("self", "kernel", "n_passes", "cost")
+
+
+def learners(task: str) -> dict[str, type[Online]]:
+    """The estimators for a task, by their short names.
+
+    >>> sorted(learners("novelty"))
+    ['norma', 'silk', 'svmd']
+    """
+    found = {}
+    for name in gossamer.__all__:
+        part = getattr(gossamer, name)
+        if inspect.isclass(part) and issubclass(part, FACES[task]):
+            found[re.sub(r"^Kernel|(Classifier|Regressor|Detector)$", "", name).lower()] = part
+    return found
+
+
+def named_kernels() -> dict[str, Any]:
+    """The kernels that need nothing but numbers, by name.
+
+    >>> sorted(named_kernels())[:2]
+    ['brownian', 'exponential']
+    """
+    found: dict[str, Any] = {}
+    for name in kernels.__all__:
+        part = getattr(kernels, name)
+        if not (inspect.isclass(part) and issubclass(part, kernels.Kernel) and dataclasses.is_dataclass(part)):
+            continue
+        needs_nothing = all(field.default is not dataclasses.MISSING for field in dataclasses.fields(part))
+        if needs_nothing and part is not kernels.Additive:
+            found[name.lower()] = part
+    return found
+
+
+def parsed(spec: str) -> tuple[str, dict[str, Any]]:
+    """A name and its settings.
+
+    >>> parsed("silk:C=10:budget=none")
+    ('silk', {'C': 10, 'budget': None})
+    """
+    name, *settings = spec.split(":")
+    found = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise _checks.wrong("parsed", "learner", "like silk:C=10:budget=64", spec)
+        found[key.strip()] = as_value(value)
+    return name.strip().lower(), found
+
+
+def make_kernel(
+    spec: str | None, options: Mapping[str, Any], features: int, scaled: bool, learner: str
+) -> kernels.Kernel:
+    """A kernel by name. ``options`` are those of the command line that were given.
+
+    The features are scaled to variance 1, so that two rows lie at a squared distance of about 2 * features. A width
+    that was not given follows from that: gamma = 1 / features, length = sqrt(features). A kernel of one number is
+    summed over the features. The learner `additive` does that itself, with features that it maps into (0, 1).
+    """
+    by_feature = parsed(learner)[0] == "additive"
+    name, settings = parsed(spec or ("matern" if by_feature else "gaussian"))
+    known = named_kernels()
+    kind = known[_checks.one_of("run", "kernel", name, known)]
+    taken = [field.name for field in dataclasses.fields(kind)]
+    given = {**{key: options[key] for key in ("gamma", "degree", "coef0", "length") if key in options}, **settings}
+    for key, value in given.items():
+        if key not in taken:
+            raise _checks.wrong("run", key, f"left out for the kernel {name!r}, which takes {_listed(taken)}", value)
+    if given.get("gamma", "scale") == "scale" and "gamma" in taken:
+        given["gamma"] = 50.0 if by_feature else 1.0 / features if scaled or kind is kernels.Polynomial else "scale"
+    one_number = issubclass(kind, (kernels.Exponential, kernels.Brownian, kernels.Spline))
+    if "length" in taken:
+        given.setdefault("length", 0.1 if by_feature else 1.0 if one_number else math.sqrt(features))
+    made: kernels.Kernel = kind(**given)
+    if by_feature or not one_number:
+        return made
+    if scaled and kind is not kernels.Exponential:
+        rule = "one that takes negative numbers, as scaled features are (or --learner additive, or --no-scale)"
+        raise _checks.wrong("run", "kernel", rule, name)
+    return kernels.Additive(made)
+
+
+def make_learner(
+    spec: str, task: str, kernel: kernels.Kernel, options: Mapping[str, Any], strict: bool = True
+) -> Online:
+    """An estimator by name for a task. ``strict`` refuses options that it does not take; else they are left out."""
+    name, settings = parsed(spec)
+    known = learners(task)
+    _checks.one_of("run", "learner", name, sorted(known))
+    defaults = inspect.signature(known[name].__init__).parameters
+    taken = [parameter for parameter in defaults if parameter not in HIDDEN]
+    shared = {key: value for key, value in options.items() if key not in ("gamma", "degree", "coef0", "length")}
+    if not strict:
+        shared = {key: value for key, value in shared.items() if key in taken}
+    given = {**usual(name, task, defaults), **shared, **settings}
+    for key, value in given.items():
+        if key not in taken:
+            owner = f"{name!r} for {task}"
+            raise _checks.wrong("run", key, f"left out for the learner {owner}, which takes {_listed(taken)}", value)
+    made = known[name](kernel, **given)
+    made._start()  # checks all parameters, before anything is read or written
+    return made
+
+
+def refused(error: ValueError, model: Any, chunk: Any, name: str, target: str | None) -> ValueError:
+    """The error for rows that a learner did not take, told by row: a third class where it learns two, as a rule."""
+    last = last_step(model)
+    known: list[Any] = list(getattr(last, "classes_", []))
+    if not isinstance(last, OnlineClassifier) or get_tags(last).classifier_tags.multi_class or len(known) > 2:
+        return ValueError(f"{name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}")
+    for row, label in zip(chunk.rows.tolist(), chunk.y.tolist(), strict=True):
+        if label not in known and len(known) == 2:
+            more = [short for short, part in learners("classification").items()
+                    if get_tags(part()).classifier_tags.multi_class]  # fmt: skip
+            rule = f"one of two classes for {type(last).__name__} (more are for {', '.join(sorted(more))})"
+            return ValueError(f"{name}, row {row}, column {target!r}: must be {rule}. Got {label!r} instead.")
+        known += [label] if label not in known else []
+    return ValueError(f"{name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}")
+
+
+def unknown_label(classes: list[Any], chunk: Any, stream: Any) -> ValueError | None:
+    """The error for the first label that a saved model does not know, with all that the chunk has of them."""
+    labels = chunk.y.tolist()
+    new = [label for label in dict.fromkeys(labels) if label not in classes]
+    if not new:
+        return None
+    row = int(chunk.rows[labels.index(new[0])])
+    known = ", ".join(map(repr, classes[:20])) + (", ..." if len(classes) > 20 else "")
+    got = ", ".join(map(repr, new[:5])) + (", ..." if len(new) > 5 else "")
+    rule = f"one of the classes of --model: {known} (--new-classes lets others join)"
+    return ValueError(f"{stream.name}, row {row}, column {stream.target!r}: must be {rule}. Got {got} instead.")
+
+
+def usual(name: str, task: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings for somebody who has said nothing, where they differ from those of the library.
+
+    A stream has no end, so that every learner has a budget. Targets of a regression are as they come, often far from
+    0: an offset follows them there.
+    """
+    given: dict[str, Any] = {}
+    if "budget" in defaults and defaults["budget"].default is None:
+        given["budget"] = 100_000 if name == "additive" else 256  # trees are as fast with many
+    if task == "regression" and "fit_intercept" in defaults:
+        given["fit_intercept"] = True
+    return given
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,116 @@
+"""What ``fit`` hands out: the mean of the hypotheses of the second half of its last pass.
+
+The last hypothesis of a pass is noisy: it leans towards the rows that came last. The mean of the later hypotheses does
+not (suffix averaging: Rakhlin, Shamir, Sridharan 2012). Where the budget has dropped points meanwhile, the part of the
+mean that stood on them is projected on the points that are left, so that a fitted model has no more points than any
+other; nothing of the averaging stays behind, and the online verbs go on from the mean.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, solve
+from threadpoolctl import ThreadpoolController
+
+from gossamer._typing import Array, Floats
+from gossamer.budgets import Fourier, Nystrom
+from gossamer.learner import Learner
+
+#: Dropped points have at most this many values together (128 MB of float64): wide rows are averaged over fewer rounds.
+MOST_VALUES = 2**24
+#: A share of the largest k(x, x), added to the diagonal before the projection: points may nearly coincide.
+JITTER = 1e-8
+
+
+def first_averaged(rows: int, features: int) -> int:
+    """The rows of a pass that are learned before the mean begins: half of them, or more if rows are wide."""
+    return max(rows // 2 + 1, rows - max(MOST_VALUES // max(features, 1), 64))
+
+
+def averaging(learner: Learner, twin: Learner) -> Learner:
+    """The twin, a new learner of the same parts that keeps the mean, goes on from here."""
+    twin.kernel = learner.kernel
+    twin.restore(learner.state())
+    return twin
+
+
+def replace_by_mean(learner: Learner, plain: Learner, rounds: int, levels: Floats | None) -> Learner:
+    """The plain learner, new and of the same parts, becomes the mean of the last hypothesis and of those that met the
+    last ``rounds`` rows, for which alone the learner has averaged; ``levels``: the rho that these rows met."""
+    state = learner.state()
+    count = rounds + 1
+    coefs = (_sums(state) + state["scale"] * state["raw"]) / count
+    points, dropped = state["points"], state["dropped_points"]
+    if len(dropped) and len(points):
+        coefs += project(learner.kernel, points, dropped, state["dropped"] / count)
+    level = state["level"] if levels is None else float((levels.sum() + state["level"]) / count)
+    zeros = {name: np.zeros_like(state[name]) for name in ("summed", "entered", "trace")}
+    mean = {
+        **state, **zeros, "raw": coefs, "scale": 1.0, "offset": (state["offset_sum"] + state["offset"]) / count,
+        "offset_sum": 0.0, "rounds_scale": 0.0, "dropped": np.zeros((len(coefs), 0)), "dropped_points": dropped[:0],
+        "trace_scale": 1.0, "mix": 0.0, "inner": 0.0, "level": level,
+    }  # fmt: skip
+    plain.kernel = learner.kernel
+    plain.restore(mean)
+    if plain.track_norm or not plain.budget.drops:  # then the state has the norm, and it is not asked for again
+        plain.restore({**plain.state(), "norm2": max(0.0, _squared_norm(plain))})
+    return plain
+
+
+def hypothesis(learner: Learner) -> tuple[Any, Floats, float]:
+    """The points, coefficients (a row per output) and offset of what a learner predicts with: its last hypothesis, or
+    the mean of all if it keeps that."""
+    if learner.average is None or not learner.steps:
+        return learner.points, np.atleast_2d(learner.coefs), learner.offset
+    state, rounds = learner.state(), learner.steps
+    points, coefs, dropped = state["points"], _sums(state) / rounds, state["dropped_points"]
+    if isinstance(learner.budget, (Fourier, Nystrom)):  # the sums are of weights: let a learner turn them to points
+        twin = Learner(learner.kernel, learner.loss, learner.rule, learner.budget, average="sparse")
+        twin.restore({**state, "raw": coefs, "scale": 1.0, "dropped": coefs[:, :0], "dropped_points": dropped[:0]})
+        return twin.points, np.atleast_2d(twin.coefs), float(state["offset_sum"]) / rounds
+    if len(dropped):
+        coefs = np.column_stack([coefs, state["dropped"] / rounds])
+        points = np.concatenate([points, dropped]) if isinstance(points, np.ndarray) else [*points, *dropped]
+    return points, coefs, float(state["offset_sum"]) / rounds
+
+
+def project(kernel: Any, points: Any, others: Any, coefs: Floats) -> Floats:
+    """The coefficients on the points that come nearest to sum_j coefs_j k(others_j, .) in the kernel's space."""
+    values = np.zeros((len(points), len(coefs)))
+    step = max(1, 2**22 // len(points))
+    for start in range(0, len(others), step):
+        part = slice(start, start + step)
+        values += np.asarray(kernel(points, others[part]), dtype=np.float64) @ coefs[:, part].T
+    gram: Array = np.asarray(kernel(points, points), dtype=np.float64)
+    gram[np.diag_indices_from(gram)] += JITTER * float(gram.diagonal().max())
+    with _blas().limit(limits=1, user_api="blas"):  # on busy processors, threads would wait for each other far longer
+        try:
+            return np.asarray(solve(gram, values, assume_a="pos").T)
+        except LinAlgError:  # the kernel of float32 rows may be off by more than the jitter
+            return np.asarray(np.linalg.lstsq(gram, values, rcond=1e-6)[0].T)
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _squared_norm(learner: Learner) -> float:
+    """||f||^2 = sum_i coefs_i f(x_i), without the matrix of all kernel values."""
+    state, machine = learner.state(), learner._machine
+    assert machine is not None
+    coefs = state["scale"] * state["raw"]
+    if isinstance(learner.budget, (Fourier, Nystrom)):  # weights of a Euclidean space
+        labels = getattr(learner.loss, "label_kernel", None)
+        return float(np.sum(coefs * (coefs if labels is None else np.array(labels) @ coefs)))
+    if not len(state["points"]):
+        return 0.0
+    return float(np.sum(coefs * (machine.score(state["points"], False) - state["offset"]).T))
+
+
+def _sums(state: dict[str, Any]) -> Floats:
+    """The sum of each coefficient over the rounds that were averaged."""
+    return np.asarray(state["summed"] + state["raw"] * (state["rounds_scale"] - state["entered"]))

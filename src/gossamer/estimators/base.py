@@ -1,0 +1,138 @@
+"""What all estimators share: a Learner made of the parameters, and the ways to feed it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from gossamer import _checks
+from gossamer._locks import Copied, changes, publish
+from gossamer._stored import Stored
+from gossamer._typing import Array, Floats
+from gossamer.budgets import Budget
+from gossamer.estimators import divergence, fitting, inputs
+from gossamer.estimators.attributes import Shown
+from gossamer.estimators.kernel_params import KernelParameters
+from gossamer.estimators.loaded import LEARNED, check_estimator
+from gossamer.learner import Learner
+from gossamer.losses import Loss
+from gossamer.rules import Rule
+
+
+class Online(Shown, KernelParameters, Stored, Copied, BaseEstimator):  # type: ignore[misc]
+    """A Learner made of the parameters. A subclass says which loss, rule and budget they mean.
+
+    Threads learn one after the other. What was learned is replaced in one step (`publish`), so that who reads
+    ``__dict__`` once, as `_known` does, has a learner and its classes of one moment.
+    """
+
+    #: Whether a feature that comes later, 0 in all rows before, leaves the scores as they are.
+    takes_new_features: ClassVar[bool] = True
+    #: What the loss of its learner may learn.
+    targets: ClassVar[tuple[str, ...]] = ()
+    kernel: Any
+    average: bool | str
+    n_passes: int
+    shuffle: bool
+    random_state: Any
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def _rule(self) -> Rule:
+        raise NotImplementedError
+
+    def _budget(self) -> Budget | None:
+        raise NotImplementedError
+
+    def _start(self, loss: Loss | None = None) -> Learner:
+        """A learner from the parameters, all of them checked."""
+        fitting.check_parameters(self)
+        loss = self._loss() if loss is None else loss
+        return Learner(self.kernel, loss, self._rule(), self._budget(), average=self._average())
+
+    def _average(self) -> bool | str:
+        """The ``average`` of the learner: "fit" is no business of it, but of `fitting`."""
+        average: bool | str = _checks.one_of(self, "average", self.average, ["fit", False, True, "sparse"])
+        return False if average == "fit" else average
+
+    def _begin(self, loss: Loss | None = None) -> Learner:
+        """A learner from the parameters; ``fit`` has its kernel settled on all rows, whichever come first."""
+        learner = self._start(loss)
+        if "_all_rows" in self.__dict__:
+            inputs.settle(learner, self._all_rows)
+        return learner
+
+    def _learner(self) -> Learner:
+        learner = self.__dict__.get("learner_")
+        return self._begin() if learner is None else learner
+
+    def _known(self) -> dict[str, Any]:
+        """What was learned, all of one moment, whatever other threads learn."""
+        known: dict[str, Any] = self.__dict__
+        if "learner_" not in known:
+            check_is_fitted(self, "learner_")
+        return known
+
+    def _fitted(self) -> Learner:
+        learner: Learner = self._known()["learner_"]
+        return learner
+
+    def _scores(self, X: Any, learner: Learner | None = None) -> Floats:
+        return self._scores_levels(X, learner)[0]
+
+    @inputs.speaks
+    def _scores_levels(self, X: Any, learner: Learner | None = None) -> tuple[Floats, Floats]:
+        """Scores, and the level at the moment of each."""
+        learner = self._fitted() if learner is None else learner
+        inputs.names(self, X, fitted=True)
+        found = inputs.score(learner, X, learner.average is not None)
+        divergence.watch(self, found[0], scaled="_target_moments" in self.__dict__)
+        return found
+
+    def _names(self, X: Any) -> Array | None:
+        """The column names of a frame, checked if there were rows before."""
+        return inputs.names(self, X, fitted="learner_" in self.__dict__)
+
+    def _keep(self, learner: Learner, names: Array | None, **more: Any) -> None:
+        """The batch went well: this is the learner from now on, with what else is known now."""
+        now = {"learner_": learner, **more}
+        if "learner_" not in self.__dict__:
+            points = learner.points
+            if isinstance(points, np.ndarray):
+                now["n_features_in_"] = int(points.shape[1])
+            if names is not None:
+                now["feature_names_in_"] = names
+        if any(self.__dict__.get(name) is not value for name, value in now.items()):
+            publish(self, now)
+
+    @inputs.speaks
+    def _anew(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Forget everything and make ``n_passes`` passes; if one fails, nothing has changed."""
+        fresh = clone(self)
+        names = fresh._names(X)
+        fitting.fit(fresh, X, y, sample_weight)
+        learned = {name: fresh.__dict__[name] for name in LEARNED if name in fresh.__dict__}
+        self._replace(learned if names is None else {**learned, "feature_names_in_": names})
+        divergence.inherit(fresh, self)
+        return self
+
+    @changes
+    def _replace(self, learned: dict[str, Any]) -> None:
+        publish(self, learned, instead_of=LEARNED)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _pass(self, part: fitting.Part) -> Floats | None:
+        """Learn rows in order; a detector returns the rho that each has met."""
+        raise NotImplementedError
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        super()._relearn(learned)
+        check_estimator(self, learned)

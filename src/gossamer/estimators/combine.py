@@ -1,0 +1,387 @@
+"""Several models as one: the weighted sum of their expansions, projected onto as many points as the budget allows."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import blas, cho_factor, cho_solve, lapack
+from sklearn.base import clone
+
+from gossamer import _checks
+from gossamer._engine.expansion import REFRESH
+from gossamer._typing import Array, Floats
+from gossamer.budgets import Fourier, Nystrom
+from gossamer.estimators.base import Online
+from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
+from gossamer.estimators.pipelines import OnlinePipeline
+from gossamer.estimators.scaler import OnlineScaler
+from gossamer.estimators.targets import pool, units
+from gossamer.learner import Learner
+
+#: The points of all models together, where some of them must go: their kernel values are kept, and inverted.
+MOST_POINTS = 8192
+#: What is added to the diagonal of a Gram matrix, as a share of its mean: at first, and how it grows until it helps.
+JITTER, MORE_JITTER = 1e-12, 100.0
+#: Points removed between two inversions, after each of which the rank-one updates have lost nothing.
+BETWEEN = 256
+
+
+class Merged(NamedTuple):
+    """What `merge` returns: ``model``; ``error``, the RKHS norm of what the projection lost; ``norm``, that of the
+    whole weighted sum. ``error / norm`` says how much the budget has cost."""
+
+    model: Any
+    error: float
+    norm: float
+
+
+def merge(models: Sequence[Any], weights: Sequence[float] | None = None, budget: int | None = None) -> Merged:
+    """The weighted sum of models, f = sum_j weights_j f_j, reduced to a budget by projection.
+
+    While there are too many points, that one leaves whose removal loses least, and its function is projected on the
+    rest. With the coefficients a and the inverse Gram matrix Q,
+
+        i = argmin_i a_i^2 / Q_ii;  a_j <- a_j - a_i Q_ji / Q_ii;  the squared loss is a_i^2 / Q_ii
+
+    (several outputs: summed over them; Csato and Opper 2002, section 3.3). The result is the best approximation with
+    the points that stay, and its distance is reported. Points that are equal are joined first, which loses nothing.
+    The time grows with the cube of the number of points.
+
+    Parameters
+    ----------
+    models : estimators, pipelines or Learners of one kind with equal kernel, rule and budget; a kernel that settles its
+        parameters on the first rows (``gamma="scale"``) differs between shards: give it a number. Classifiers may have
+        seen different classes: the result knows them all. The statistics of an `OnlineScaler` are pooled.
+    weights : one number for each; None for shares of the rows that each has seen: a mean.
+    budget : the points to keep, at most as many as the models' own budget, which is taken if None.
+
+    Returns
+    -------
+    `Merged`, of (model, error, norm). The model goes on learning: it has seen the rows of all, and where there is a
+    mean of hypotheses, a ``nu`` or a step size that adapts, it has the weighted mean of theirs.
+
+    Examples
+    --------
+    >>> from gossamer import SILKRegressor
+    >>> from gossamer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).uniform(0, 6, size=(4000, 1))
+    >>> shards = [SILKRegressor(Gaussian(1.0), C=10, budget=40).fit(X[i::2], np.sin(X[i::2, 0])) for i in (0, 1)]
+    >>> model, error, norm = merge(shards)
+    >>> len(model.support_vectors_), model.n_seen_, error < 0.01 * norm
+    (40, 4000, True)
+    >>> [round(float(value), 1) for value in model.predict([[1.5], [4.7]])]
+    [1.0, -1.0]
+    """
+    models = [_checked(model) for model in models]
+    models = [model for model in models if _seen(model)]
+    if not models:
+        raise _checks.wrong("merge", "models", "at least one model that has learned", models)
+    if len({type(model) for model in models}) > 1:
+        raise _checks.wrong("merge", "models", "of one kind", sorted({type(model).__name__ for model in models}))
+    rows = np.array([_seen(model) for model in models], dtype=np.float64)
+    shares = rows / rows.sum() if weights is None else _checks.vector("merge", "weights", weights, len(models))
+    if isinstance(models[0], OnlinePipeline):
+        return _pipelines(models, shares, budget)
+    if isinstance(models[0], Learner):
+        columns = [np.eye(len(model.state()["raw"])) for model in models]
+        return _learners(models, _like(models[0]), columns, shares, budget)
+    return _estimators(models, shares, budget)
+
+
+def _checked(model: Any) -> Any:
+    if isinstance(model, (Learner, Online, OnlinePipeline)):
+        return model
+    raise _checks.wrong("merge", "models", "estimators, pipelines or Learners of Gossamer", model)
+
+
+def _seen(model: Any) -> int:
+    """The rows that a model has learned."""
+    last = model.steps[-1][1] if isinstance(model, OnlinePipeline) else model
+    learner = last if isinstance(last, Learner) else last.__dict__.get("learner_")
+    return 0 if learner is None else int(learner.steps)
+
+
+# -------------------------------------------------------------------------------------------------- around Learners
+
+
+def _pipelines(models: list[Any], shares: Floats, budget: int | None) -> Merged:
+    """Step by step: the models merged, the scalers pooled."""
+    last, error, norm = merge([model.steps[-1][1] for model in models], shares.tolist(), budget)
+    steps = []
+    for place, (name, step) in enumerate(models[0].steps[:-1]):
+        parts = [model.steps[place][1] for model in models]
+        if hasattr(step, "learn_transform"):
+            if any(type(part) is not OnlineScaler for part in parts):
+                raise _checks.wrong("merge", "models", "pipelines of transformers that pool (OnlineScaler)", step)
+            step = pooled(parts)
+        steps.append((name, step))
+    return Merged(OnlinePipeline([*steps, (models[0].steps[-1][0], last)]), error, norm)
+
+
+def pooled(scalers: Sequence[OnlineScaler]) -> OnlineScaler:
+    """A scaler with the statistics of all rows (Chan, Golub, LeVeque 1979); with ``forget``, of their weights."""
+    scaler: OnlineScaler = clone(scalers[0])
+    weights = np.array([part.weight_ for part in scalers])
+    means = np.array([part.mean_ for part in scalers])
+    mean = weights @ means / weights.sum()
+    scaler.mean_ = mean
+    scaler.squares_ = np.sum([part.squares_ for part in scalers], axis=0) + weights @ (means - mean) ** 2
+    scaler.weight_ = float(weights.sum())
+    scaler.n_seen_ = sum(part.n_seen_ for part in scalers)
+    scaler.n_features_in_ = scalers[0].n_features_in_
+    if hasattr(scalers[0], "feature_names_in_"):
+        scaler.feature_names_in_ = scalers[0].feature_names_in_
+    return scaler
+
+
+def _estimators(models: list[Any], shares: Floats, budget: int | None) -> Merged:
+    """The learners of estimators, their outputs put in the order of all classes."""
+    model = clone(models[0])
+    learned = {name: models[0].__dict__[name] for name in ("feature_names_in_",) if hasattr(models[0], name)}
+    learners = [part.learner_ for part in models]
+    if isinstance(model, OnlineClassifier):
+        order = list(dict.fromkeys(label for part in models for label in part._order))
+        given = all(part._given for part in models)
+        many = len(order) > 2 or any(part.loss.target == "label" for part in learners)
+        fresh = model._start(model._loss_many(len(order) if given else None) if many else None)
+        columns = [_columns(part._order, order, many, part.learner_.loss.target == "label") for part in models]
+        learned.update(_order=order, classes_=np.unique(np.array(order)), _given=given)
+    else:
+        fresh, columns = model._start(), [np.eye(1)] * len(models)
+    unit = 1.0
+    if isinstance(model, OnlineRegressor) and all(part._moments() is not None for part in models):
+        moments = pool([part._moments() for part in models], shares)
+        unit = units(moments)[1]
+        # from the units of each to those of all; a model whose targets were all equal has nothing to add
+        columns = [np.array([[part._units()[1] / unit if unit > 0 else 1.0]]) for part in models]
+        learned["_target_moments"] = moments
+    elif any(part.__dict__.get("_target_moments") is not None for part in models):
+        raise _checks.wrong("merge", "models", "of equal scale_target", [part._moments() for part in models])
+    learner, error, norm = _learners(learners, fresh, columns, shares, budget)
+    if hasattr(models[0], "n_features_in_"):
+        learned["n_features_in_"] = models[0].n_features_in_
+    model.__dict__.update(learned, learner_=learner)
+    return Merged(model, unit * error, unit * norm)
+
+
+def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool) -> Floats:
+    """The matrix that makes coefficients over a model's own classes into those over all."""
+    if not many:  # a single score: the first of all labels is its -1
+        return np.array([[1.0 if own[0] == order[0] else -1.0]])
+    out = np.zeros((len(order), len(own) if has_many else 1))
+    for place, label in enumerate(own):
+        if has_many:
+            out[order.index(label), place] = 1.0
+        else:  # f = g_1 - g_0, g_1 = -g_0
+            out[order.index(label), 0] = 0.5 if place else -0.5
+    return out
+
+
+# --------------------------------------------------------------------------------------------------------- Learners
+
+
+def _like(learner: Learner) -> Learner:
+    """A learner of the same parts that has learned nothing."""
+    return Learner(**learner._parameters())
+
+
+def _learners(
+    parts: list[Learner], fresh: Learner, columns: list[Floats], shares: Floats, budget: int | None
+) -> Merged:
+    """Put the weighted sum of learners into a fresh one. ``columns``: from a learner's outputs to those of the sum."""
+    for name in ("kernel", "rule", "budget", "average"):
+        values = [getattr(part, name) for part in parts]
+        if any(value != values[0] for value in values):
+            raise _checks.wrong("merge", "models", f"of equal {name}", values)
+    if any(type(part) is not Learner for part in parts):
+        raise _checks.wrong("merge", "models", "without a map of the features that is their own (rescale=False)", parts)
+    if isinstance(parts[0].budget, (Nystrom, Fourier)):
+        raise _checks.wrong("merge", "models", "sums over support points", parts[0].budget)
+    states = [part.state() for part in parts]
+    limit = _limit(parts[0], budget)
+    steps = sum(int(state["steps"]) for state in states)
+
+    def together(rows: Any) -> Floats:
+        """Coefficients of each model, in its own outputs, side by side in those of the sum."""
+        made = zip(rows, columns, shares, strict=True)
+        return np.hstack([share * (column @ np.atleast_2d(row)) for row, column, share in made])
+
+    points, place, first = _unique([state["points"] for state in states])
+    kinds = [together(state["scale"] * state["raw"] for state in states)]
+    if parts[0].rule.needs_trace:
+        traces = (s["trace_scale"] * s["trace"] + s["mix"] * s["scale"] * s["raw"] for s in states)
+        kinds.append(together(traces))
+    if parts[0].average:  # the mean over its rounds of each, as if all had made all rounds
+        totals = (
+            (s["summed"] + s["raw"] * (s["rounds_scale"] - s["entered"])) * (steps / max(s["steps"], 1)) for s in states
+        )
+        kinds.append(together(totals))
+    joined = [_joined(coefs, place, len(first)) for coefs in kinds]
+    labels = getattr(fresh.loss, "label_kernel", None)
+    metric = np.eye(len(joined[0])) if labels is None else np.array(labels)
+    kept, reduced, error, norm = _reduced(parts[0].kernel, points, joined, metric, limit)
+
+    def each(values: Any) -> Array:
+        """One entry per point that stays."""
+        return np.asarray(np.concatenate(list(values))[first][kept])
+
+    # an offset turns and scales with the only output, a level scales with it
+    turns = [float(column[0, 0]) if column.shape == (1, 1) else 1.0 for column in columns]
+    offset_shares, level_shares = shares * turns, shares * np.abs(turns)
+
+    def mean(name: str, by: Floats = shares) -> float:
+        return float(sum(share * s[name] for share, s in zip(by, states, strict=True)))
+
+    m, outputs = len(kept), len(reduced[0])
+    trace = reduced[1] if parts[0].rule.needs_trace else np.zeros((0, m))
+    kept_points = points[kept] if isinstance(points, np.ndarray) else [points[i] for i in kept]
+    kernel, coefs = parts[0].kernel, reduced[0]
+    births = _different(each(s["births"] + (steps - s["steps"]) for s in states))  # counted from the end
+    others = {name: value for name, value in states[0].items() if isinstance(value, numbers.Real)}  # a budget's own
+    fresh.restore({
+        **others, "kernel": kernel, "points": kept_points, "gram": None,
+        "raw": coefs, "scale": 1.0, "norm2": max(0.0, _product(kernel, kept_points, coefs, metric @ coefs)),
+        "trace": trace, "trace_scale": 1.0, "mix": 0.0,
+        "inner": _product(kernel, kept_points, coefs, trace) if len(trace) else 0.0,
+        "rate": mean("rate"), "offset": mean("offset", offset_shares), "level": mean("level", level_shares),
+        "kappas": each(s["kappas"] for s in states),
+        "births": births, "ids": -births,
+        "summed": reduced[-1] if parts[0].average else np.zeros((outputs, m)), "entered": np.zeros(m),
+        "rounds_scale": 0.0, "offset_sum": steps * sum(
+            share * s["offset_sum"] / max(s["steps"], 1) for share, s in zip(offset_shares, states, strict=True)
+        ),
+        "dropped": together(s["dropped"] * (steps / max(s["steps"], 1)) for s in states),
+        "dropped_points": _stacked([s["dropped_points"] for s in states]), "refresh_in": REFRESH,
+        "steps": steps, "updates": sum(s["updates"] for s in states), "mistakes": sum(s["mistakes"] for s in states),
+        "discarded": sum(s["discarded"] for s in states) + error,
+        "known": outputs if fresh.loss.target == "label" else 0,
+    })  # fmt: skip
+    return Merged(fresh, error, norm)
+
+
+def _limit(learner: Learner, budget: int | None) -> int | None:
+    """How many points may stay."""
+    own = learner.budget.limit
+    if budget is None:
+        return own
+    size = _checks.whole("merge", "budget", budget, 1)
+    if own is not None and size > own:
+        raise _checks.wrong("merge", "budget", f"an int up to that of the models, {own}", budget)
+    return size
+
+
+def _different(births: Array) -> Array:
+    """Rounds of the past, the same or a little earlier, so that no two are equal and the newest stays the newest."""
+    newest = np.argsort(-births, kind="stable")
+    place = np.arange(len(births))
+    out = np.empty_like(births)
+    out[newest] = np.minimum.accumulate(births[newest] + place) - place
+    return out
+
+
+def _stacked(points: list[Any]) -> Any:
+    return np.vstack(points) if isinstance(points[0], np.ndarray) else [x for part in points for x in part]
+
+
+def _unique(points: list[Any]) -> tuple[Any, Array, Array]:
+    """All points, each once; the place of each; and where each came first."""
+    together = _stacked(points)
+    if not isinstance(together, np.ndarray):
+        every = np.arange(len(together))
+        return together, every, every
+    _, first, place = np.unique(together, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # as they came
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return together[first[order]], rank[place.reshape(-1)], first[order]
+
+
+def _joined(coefs: Floats, place: Array, count: int) -> Floats:
+    """The sum of the coefficients that stand at equal points."""
+    out = np.zeros((len(coefs), count))
+    np.add.at(out.T, place, coefs.T)
+    return out
+
+
+def _gram(kernel: Any, points: Any, others: Any = None) -> Floats:
+    """Kernel values in double precision."""
+    if isinstance(points, np.ndarray):
+        points, others = (None if x is None else np.asarray(x, dtype=np.float64) for x in (points, others))
+    return np.asarray(kernel(points, points if others is None else others), dtype=np.float64)
+
+
+# ------------------------------------------------------------------------------------------------------- projection
+
+
+def _reduced(
+    kernel: Any, points: Any, kinds: list[Floats], metric: Floats, limit: int | None
+) -> tuple[Array, list[Floats], float, float]:
+    """The points that stay, the coefficients of each kind on them, what was lost of the first kind, and its norm."""
+    count = len(points)
+    if limit is not None and count > limit and count > MOST_POINTS:
+        raise _checks.wrong("merge", "models", f"of at most {MOST_POINTS} points together", count)
+    if limit is None or count <= limit:
+        square = _product(kernel, points, kinds[0], metric @ kinds[0])
+        return np.arange(count), kinds, 0.0, math.sqrt(max(0.0, square))
+    gram = _gram(kernel, points)
+    kept = chosen(gram, kinds[0], metric, limit)
+    factor = _factor(gram[np.ix_(kept, kept)])
+    reduced = [cho_solve(factor, gram[kept] @ coefs.T).T for coefs in kinds]
+    lost = kinds[0].copy()
+    lost[:, kept] -= reduced[0]
+    return kept, reduced, _length(gram, lost, metric), _length(gram, kinds[0], metric)
+
+
+def chosen(gram: Floats, coefs: Floats, metric: Floats, limit: int) -> Array:
+    """The points that stay when those whose projection on the rest loses least leave one by one."""
+    alive, coefs = np.arange(len(gram)), coefs.copy()
+    while len(alive) > limit:
+        inverse = _inverse(gram[np.ix_(alive, alive)])
+        left = np.ones(len(alive), dtype=bool)
+        for _ in range(min(BETWEEN, len(alive) - limit)):
+            loss = np.sum(coefs * (metric @ coefs), axis=0) / np.maximum(inverse.diagonal(), 1e-300)
+            out = int(np.argmin(np.where(left, loss, math.inf)))
+            row = inverse[out].copy()
+            coefs -= np.outer(coefs[:, out], row / row[out])
+            inverse = blas.dger(-1.0 / row[out], row, row, a=inverse, overwrite_a=True)  # in place, Fortran's order
+            coefs[:, out], inverse[out], inverse[:, out], inverse[out, out] = 0.0, 0.0, 0.0, 1.0
+            left[out] = False
+        alive, coefs = alive[left], coefs[:, left]
+    return alive
+
+
+def _factor(gram: Floats) -> tuple[Floats, bool]:
+    """A Cholesky factor of a Gram matrix, with as little on its diagonal as it takes."""
+    jitter = JITTER * float(np.mean(gram.diagonal()))
+    while True:
+        try:
+            factor: tuple[Floats, bool] = cho_factor(gram + jitter * np.eye(len(gram)), lower=True)
+            return factor
+        except np.linalg.LinAlgError:
+            jitter = max(jitter * MORE_JITTER, 1e-300)
+
+
+def _inverse(gram: Floats) -> Floats:
+    factor, lower = _factor(gram)
+    inverse, problem = lapack.dpotri(factor, lower=lower)
+    assert problem == 0
+    triangle = np.tril(inverse)
+    return np.asfortranarray(triangle + np.tril(triangle, -1).T)
+
+
+def _length(gram: Floats, coefs: Floats, metric: Floats) -> float:
+    """||f||, never the root of a negative rounding."""
+    return math.sqrt(max(0.0, float(np.sum((coefs @ gram) * (metric @ coefs)))))
+
+
+def _product(kernel: Any, points: Any, coefs: Floats, others: Floats, rows: int = 1024) -> float:
+    """<f, g> of two expansions on the same points, in parts, for any number of them."""
+    total = 0.0
+    for start in range(0, len(points), rows):
+        part = slice(start, start + rows)
+        total += float(np.sum((coefs @ _gram(kernel, points, points[part])) * others[:, part]))
+    return total

@@ -1,0 +1,92 @@
+"""``fit``, the batch verb: passes over all rows, each in an order of its own; the mean of the last is the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from gossamer import _checks
+from gossamer._typing import Array, Floats
+from gossamer.estimators import averaging, inputs
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a `Table` in the order in which they are learned; ``ids`` are their places in it."""
+
+    X: Any
+    y: Array | None
+    weights: Floats | None
+    ids: Array
+    whole_y: Array | None  # of the whole table
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one pass of ``fit``, checked; ``order``: how they are to be learned, None as they stand."""
+
+    X: Any
+    y: Array | None
+    weights: Floats | None
+    order: Array | None
+
+    @property
+    def rows(self) -> int:
+        return inputs.count(self.X)
+
+    @property
+    def features(self) -> int:
+        return 1 if isinstance(self.X, list) else int(self.X.shape[1])
+
+    def part(self, rows: slice) -> Part:
+        """The rows of a slice of the order."""
+        place: Any = rows if self.order is None else self.order[rows]
+        y, weights = (None if values is None else values[place] for values in (self.y, self.weights))
+        X = [self.X[i] for i in np.arange(self.rows)[place]] if isinstance(self.X, list) else self.X[place]
+        return Part(X, y, weights, np.arange(self.rows)[place], self.y)
+
+
+def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any) -> None:
+    """Make the ``n_passes`` passes of an estimator that has learned nothing yet."""
+    if sample_weight is not None and not np.asarray(sample_weight).any():
+        raise _checks.wrong(estimator, "sample_weight", "above zero for some row", sample_weight)
+    rng = check_parameters(estimator)
+    X = inputs.check(estimator._start(), X)
+    rows = inputs.count(X)
+    if y is not None and len(y) != rows:
+        raise _checks.wrong(estimator, "y", f"a vector with one entry per row ({rows})", y.shape)
+    weights = _checks.weights(estimator, sample_weight, rows)
+    estimator._all_rows = X
+    for number in range(1, estimator.n_passes + 1):
+        table = Table(X, y, weights, rng.permutation(rows) if estimator.shuffle else None)
+        _pass(estimator, table, average=estimator.average == "fit" and number == estimator.n_passes)
+
+
+def _pass(estimator: Any, table: Table, average: bool) -> None:
+    """One pass; if asked, what is left of it is the mean of the hypotheses of its second half (`averaging`)."""
+    first = averaging.first_averaged(table.rows, table.features) if average else table.rows
+    estimator._pass(table.part(slice(first)))
+    if first >= table.rows:
+        return
+    loss = estimator.learner_.loss
+    estimator.average = True
+    estimator.learner_ = averaging.averaging(estimator.learner_, estimator._start(loss))
+    levels = estimator._pass(table.part(slice(first, None)))
+    estimator.average = "fit"
+    estimator.learner_ = averaging.replace_by_mean(
+        estimator.learner_, estimator._start(loss), table.rows - first, levels
+    )
+
+
+def check_parameters(estimator: Any) -> Any:
+    """Check the parameters of ``fit``; returns the random state."""
+    _checks.whole(estimator, "n_passes", estimator.n_passes, 1)
+    _checks.one_of(estimator, "shuffle", estimator.shuffle, [False, True])
+    try:
+        return check_random_state(estimator.random_state)
+    except ValueError:
+        rule = "an int in [0, 2**32), a NumPy RandomState or None"
+        raise _checks.wrong(estimator, "random_state", rule, estimator.random_state) from None

@@ -1,0 +1,343 @@
+"""Classifiers, regressors and detectors of any four parts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from gossamer import _checks
+from gossamer._locks import changes
+from gossamer._typing import Array, Floats
+from gossamer.estimators import divergence, fitting, inputs, labels as _labels, targets as _targets
+from gossamer.estimators.base import Online
+from gossamer.learner import Learner
+from gossamer.losses import Loss, Taxonomy
+
+
+class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
+    """Labels of any type. Inside, the first label seen is -1, the second +1; a third makes a score for each class."""
+
+    targets = ("binary", "label")
+    loss: str
+
+    def _loss_many(self, classes: int | None) -> Loss:
+        """The loss for more than two classes."""
+        binary = "Only binary classification is supported. The type of the target is multiclass."
+        raise _checks.wrong(self, "y", "of two classes", f"a third. {binary}")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = type(self)._loss_many is not OnlineClassifier._loss_many
+        return tags
+
+    def _structure(self) -> Any:
+        """The cost matrix or taxonomy, if the estimator has one."""
+        return getattr(self, "cost", None)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""
+        labels = _checks.column(self, y)
+        _labels.check_discrete(self, labels)
+        return self._anew(X, labels, sample_weight)
+
+    def _pass(self, part: fitting.Part) -> Floats | None:
+        self._learn(part.X, part.y, part.weights, np.unique(np.asarray(part.whole_y)))
+        return None
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Go on with more rows. ``classes`` may be given with the first: then no other label may come."""
+        self._learn(X, y, sample_weight, classes)
+        return self
+
+    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+        """Predict each row and then learn it; returns the scores, positive for ``classes_[1]``.
+
+        While only one class has been seen, positive scores mean that class. With more than two classes: a column for
+        each of ``classes_``, -inf where a class had not yet been seen.
+        """
+        return self._learn(X, y, sample_weight, None)
+
+    @changes
+    @inputs.speaks
+    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Floats:
+        names = self._names(X)
+        before = self.__dict__.get("_order", [])
+        order, given, codes = self._encoded(_checks.column(self, y), classes)
+        learner = self.__dict__.get("learner_")
+        if learner is None:
+            many = given and (len(order) > 2 or self._structure() is not None)
+            learner = self._begin(self._loss_many(len(order)) if many else None)
+        many = learner.loss.target == "label"
+        if many or len(order) <= 2:
+            targets = codes if many else 2.0 * codes - 1.0
+            scores, _ = inputs.learn(learner, X, targets, sample_weight, ids=ids, owner=self)
+        else:
+            learner, scores = self._third_class(learner, X, codes, sample_weight)
+            many = True
+        labels = {} if order == before else {"_order": order, "classes_": np.unique(np.array(order))}
+        self._keep(learner, names, _given=given, **labels)
+        divergence.watch_rows(self, scores, codes, learner.steps - len(codes))
+        return scores[:, self._columns()] if many else self._signed(scores, codes, len(before), given)
+
+    def _third_class(self, learner: Learner, X: Any, codes: Floats, sample_weight: Any) -> tuple[Learner, Floats]:
+        """Learn rows among which is the first of a third class: from there on, with a score for each class."""
+        known = len(self.__dict__.get("_order", []))
+        X = inputs.check(learner, X)
+        inputs.settle(learner, X)  # on the whole batch, not on what comes before the third class
+        rows = len(X) if isinstance(X, list) else int(X.shape[0])
+        codes, weights = _checks.vector(self, "y", codes, rows), _checks.weights(self, sample_weight, rows)
+        split = int(np.argmax(codes > 1))
+        later = self._start(self._loss_many(None))
+        cut = [None if weights is None else weights[part] for part in (slice(split), slice(split, None))]
+        scores, first = np.zeros(0), learner.state()
+        if split:
+            scores, _ = inputs.learn(learner, X[:split], 2.0 * codes[:split] - 1.0, cut[0])
+        later.kernel = learner.kernel
+        learner.retire()
+        later.restore(_labels.widened(learner.state()))
+        try:
+            rest, _ = inputs.learn(later, X[split:], codes[split:], cut[1])
+        except BaseException:  # somebody's kernel failed: as if the first part had not been learned either
+            learner.restore(first)
+            raise
+        return later, np.vstack([_labels.per_class(scores, codes[:split], known, rest.shape[1]), rest])
+
+    def _encoded(self, labels: Array, classes: Any) -> tuple[list[Any], bool, Floats]:
+        """All labels in the order of their inner numbers, whether they were given, and the numbers of this batch."""
+        order = self.__dict__.get("_order", [])
+        if order and classes is None and labels.dtype.kind == self.classes_.dtype.kind:
+            codes = _labels.known(labels, order)
+            if codes is not None:
+                return order, self._given, codes
+        unique, first, inverse = _labels.unique(self, "y", labels)
+        order, given = self._order_after(unique[np.argsort(first)].tolist(), classes)
+        numbers = np.array([order.index(label) for label in unique.tolist()], dtype=np.float64)
+        return order, given, numbers[inverse]
+
+    def _order_after(self, labels: list[Any], classes: Any) -> tuple[list[Any], bool]:
+        """The order of the labels after this batch, and whether they were all given."""
+        order = list(self.__dict__.get("_order", []))
+        given = bool(self.__dict__.get("_given", False))
+        structure = self._structure()
+        if isinstance(structure, Taxonomy):
+            classes = structure.labels
+        if classes is not None:
+            known = _labels.unique(self, "classes", np.asarray(classes))[0].tolist()
+            if order and (not given or set(known) != set(order)):
+                raise _checks.wrong(self, "classes", f"those of the first call, {sorted(order)}", known)
+            order, given = order or known, True
+        if structure is not None and not given:
+            raise _checks.wrong(self, "classes", "given to partial_fit where there is a cost", None)
+        for label in labels:
+            if label in order:
+                continue
+            if given:
+                raise _checks.wrong(self, "y", f"one of the classes {order}", label)
+            order.append(label)
+        return order, given
+
+    def _outward(self, values: Floats) -> Floats:
+        """Inner scores, or a part of them, with a row for each output, as the outside sees them."""
+        if self._fitted().loss.target == "label":
+            return values[self._columns()]
+        return -values if len(self.classes_) == 1 or self.classes_[1] != self._order[1] else values
+
+    def _columns(self) -> list[int]:
+        """Where each of ``classes_`` stands among the inner numbers."""
+        known = self.__dict__
+        return [known["_order"].index(label) for label in known["classes_"].tolist()]
+
+    def _signed(self, scores: Floats, codes: Floats, known: int, given: bool) -> Floats:
+        """Inner scores as the outside sees them: until the second class has come, for the only one."""
+        turned = len(self.classes_) == 2 and self.classes_[1] != self._order[1]
+        if known > 1 or given:
+            return -scores if turned else scores
+        alone = int(np.argmax(codes > 0)) + 1 if (codes > 0).any() else len(codes)
+        signs = np.where(np.arange(len(codes)) < alone, -1.0, -1.0 if turned else 1.0)
+        return np.asarray(signs * scores)
+
+    def _decided(self, X: Any) -> tuple[Floats, Array]:
+        """What `decision_function` gives, and the classes that it is for."""
+        known = self._known()
+        scores, classes, order = self._scores(X, known["learner_"]), known["classes_"], known["_order"]
+        if scores.ndim == 2:  # another thread may have told the learner of more
+            return scores[:, [order.index(label) for label in classes.tolist()]], classes
+        turned = len(classes) == 1 or classes[1] != order[1]
+        return -scores if turned else scores, classes
+
+    def decision_function(self, X: Any) -> Floats:
+        """The score of each row, positive for ``classes_[1]``; with more classes, a column for each."""
+        return self._decided(X)[0]
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row; a score of 0 goes to ``classes_[1]``, of several equal scores the first wins."""
+        scores, classes = self._decided(X)
+        if len(classes) == 1:
+            return np.full(len(scores), classes[0])
+        return np.asarray(classes[scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(int)])
+
+    @available_if(lambda self: getattr(self, "loss", None) == "logistic")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, for the logistic loss."""
+        scores, classes = self._decided(X)
+        return _labels.probabilities(scores, len(classes))
+
+
+class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
+    """Real targets; with ``scale_target``, the learner sees them centred and scaled as they come (`targets`).
+
+    Coefficients, norm and intercept are told in the units of the targets; ``learner_`` has them as it learns them.
+    """
+
+    targets = ("real",)
+    _of_old: ClassVar[dict[str, Any]] = {"scale_target": False}
+
+    def _moments(self) -> _targets.Moments | None:
+        """The moments of the targets so far; None where they are learned as they are."""
+        if "learner_" in self.__dict__:
+            found: _targets.Moments | None = self.__dict__.get("_target_moments")
+            return found
+        return _targets.NOTHING if getattr(self, "scale_target", False) else None
+
+    def _units(self) -> tuple[float, float]:
+        """What 0 and 1 of the learner are outside."""
+        moments = self._moments()
+        return (0.0, 1.0) if moments is None else _targets.units(moments)
+
+    def _start(self, loss: Loss | None = None) -> Learner:
+        _checks.one_of(self, "scale_target", getattr(self, "scale_target", False), [False, True])
+        return super()._start(loss)
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        super()._relearn(learned)
+        if "_target_moments" in learned:
+            _targets.check_moments(self, learned["_target_moments"])
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""
+        return self._anew(X, _checks.column(self, y), sample_weight)
+
+    def _pass(self, part: fitting.Part) -> Floats | None:
+        self.predict_learn(part.X, part.y, part.weights)
+        return None
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Go on with more rows."""
+        self.predict_learn(X, y, sample_weight)
+        return self
+
+    @changes
+    @inputs.speaks
+    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+        """Predict each row and then learn it; returns the predictions."""
+        names, learner, moments = self._names(X), self._learner(), self._moments()
+        targets = _checks.column(self, y)
+        if moments is None:
+            scores, _ = inputs.learn(learner, X, targets, sample_weight, owner=self)
+            self._keep(learner, names)
+            divergence.watch_rows(self, scores, targets, learner.steps - len(scores))
+            return scores
+        rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(targets)
+        try:
+            targets = _checks.vector(self, "y", targets, rows)
+            weights = _checks.weights(self, sample_weight, rows)
+        except ValueError:
+            inputs.check(learner, X)  # what is wrong with X comes first
+            raise
+        scaled, means, deviations, moments = _targets.follow_all(moments, targets, weights)
+        _targets.check_finite(self, moments, targets)
+        scores, _ = inputs.learn(learner, X, scaled, weights, owner=self)
+        self._keep(learner, names, _target_moments=moments)
+        divergence.watch_rows(self, scores, scaled, learner.steps - len(scores), scaled=True)
+        return scores * deviations + means
+
+    def predict(self, X: Any) -> Floats:
+        """The prediction for each row."""
+        known = self._known()  # of one moment
+        scores, moments = self._scores(X, known["learner_"]), known.get("_target_moments")
+        if moments is None:
+            return scores
+        mean, deviation = _targets.units(moments)
+        return scores * deviation + mean
+
+    @property
+    def target_mean_(self) -> float:
+        """The mean of the targets learned, which a score of 0 stands for; 0 without ``scale_target``."""
+        self._fitted()
+        return self._units()[0]
+
+    @property
+    def target_scale_(self) -> float:
+        """The deviation of the targets learned, which a score of 1 adds; 1 without ``scale_target``."""
+        self._fitted()
+        return self._units()[1]
+
+    def _outward(self, values: Floats) -> Floats:
+        return values if self._moments() is None else np.asarray(self._units()[1] * values)
+
+    @property
+    def intercept_(self) -> float:
+        """What a prediction has besides the terms of the support points: the learned offset b, and the mean target."""
+        return super().intercept_ + self.target_mean_
+
+    @property
+    def discarded_(self) -> float:
+        """The RKHS norms of what the budget threw away, added up, in the units of the targets now."""
+        return self._fitted().discarded * self.target_scale_
+
+    @property
+    def norm_(self) -> float:
+        """The RKHS norm of the hypothesis without its intercept, in the units of the targets."""
+        return self._fitted().norm * self.target_scale_
+
+
+class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
+    """No targets: a row whose score is below ``offset_`` (rho) is an alarm."""
+
+    targets = ("none",)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""
+        return self._anew(X, None, sample_weight)
+
+    def _pass(self, part: fitting.Part) -> Floats | None:
+        return self._learn(part.X, part.weights)[1]
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Go on with more rows."""
+        self.predict_learn(X, y, sample_weight)
+        return self
+
+    @changes
+    def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Floats:
+        """Score each row and then learn it; returns f(x) - rho as it was then, negative for an alarm."""
+        scores, levels = self._learn(X, sample_weight)
+        return np.asarray(scores - levels)
+
+    @inputs.speaks
+    def _learn(self, X: Any, sample_weight: Any) -> tuple[Floats, Floats]:
+        names, learner = self._names(X), self._learner()
+        found = inputs.learn(learner, X, None, sample_weight, owner=self)
+        self._keep(learner, names)
+        return found
+
+    @property
+    def offset_(self) -> float:
+        """rho: scores below it are alarms."""
+        return self._fitted().level
+
+    def score_samples(self, X: Any) -> Floats:
+        """f(x) for every row: the larger, the more usual."""
+        return self._scores(X)
+
+    def decision_function(self, X: Any) -> Floats:
+        """f(x) - rho: negative for an alarm."""
+        scores, levels = self._scores_levels(X)
+        return scores - levels
+
+    def predict(self, X: Any) -> Array:
+        """1 for a usual row, -1 for an alarm."""
+        return np.where(self.decision_function(X) < 0, -1, 1)

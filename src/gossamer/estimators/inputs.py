@@ -1,0 +1,137 @@
+"""What scikit-learn users hand over as X: frames with named columns; sparse matrices, made dense a part at a time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import _check_feature_names, _get_feature_names
+
+from gossamer import _checks
+from gossamer._typing import Array, Floats
+from gossamer.learner import Learner
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+#: What is handed to an estimator, besides its parameters.
+GIVEN = ("X", "y", "sample_weight", "classes", "ids", "grid")
+#: A part of a sparse matrix that is made dense at once has at most this many rows, and values (32 MB of float64).
+MOST_ROWS, MOST_VALUES = 4096, 2**22
+
+
+def count(X: Any) -> int:
+    """The number of rows, also of sparse ones."""
+    return len(X) if isinstance(X, list) else int(X.shape[0])
+
+
+def names(estimator: Any, X: Any, fitted: bool) -> Array | None:
+    """The column names of a frame, None for anything else; later frames must have those of the first."""
+    if type(X) is np.ndarray and "feature_names_in_" not in estimator.__dict__:
+        return None
+    try:
+        if fitted:
+            _check_feature_names(estimator, X, reset=False)
+        found: Array | None = _get_feature_names(X)
+    except ValueError as error:
+        rule = f"a frame with the columns of the first. {error}The first had {list(estimator.feature_names_in_)}"
+        raise _checks.wrong(estimator, "X", rule, list(X.columns)) from None
+    except TypeError as error:
+        raise _checks.wrong(estimator, "X", f"a frame with columns of one kind. {error}", "others", TypeError) from None
+    return found
+
+
+def speaks(method: Method) -> Method:
+    """A method of an estimator that takes X first: errors about what it was given name the estimator, not its parts."""
+
+    @functools.wraps(method)
+    def spoken(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
+        try:
+            return method(self, X, *rest, **options)
+        except ValueError as error:
+            parameters = {*GIVEN, *self.get_params(deep=False)}
+            columns = list(getattr(X, "columns", ()))
+            raise _checks.in_the_name_of(type(self).__name__, parameters, error, columns) from error.__cause__
+
+    return cast(Method, spoken)
+
+
+def learn(
+    learner: Learner, X: Any, y: Any, sample_weight: Any, *, ids: Any = None, owner: object = None
+) -> tuple[Floats, Floats]:
+    """`Learner.learn` with levels, for sparse rows too; they are learned all or none."""
+    if not _sparse(learner, X):
+        return learner.learn(X, y, sample_weight, ids=ids, with_levels=True)  # type: ignore[return-value]
+    X = check(learner, X)
+    rows = int(X.shape[0])
+    y = None if y is None else _checks.vector(owner, "y", y, rows)
+    weights = _checks.weights(owner, sample_weight, rows)
+    before = learner.state() if learner.steps and rows > _height(X) else {}
+    scores, levels = [], []
+    try:
+        for part, dense in _parts(X):
+            given = [None if values is None else values[part] for values in (y, weights, ids)]
+            found = learner.learn(dense, *given[:2], ids=given[2], with_levels=True)
+            scores.append(found[0])
+            levels.append(found[1])
+    except BaseException:  # somebody's kernel failed: as if the first parts had not been learned either
+        if before:
+            learner.restore(before)
+        raise
+    return _stacked(scores), np.concatenate(levels)
+
+
+def score(learner: Learner, X: Any, average: bool) -> tuple[Floats, Floats]:
+    """`Learner.score_levels`, for sparse rows too."""
+    if not _sparse(learner, X):
+        return learner.score_levels(X, average)
+    found = [learner.score_levels(dense, average) for _, dense in _parts(_csr(learner, X))]
+    return _stacked([scores for scores, _ in found]), np.concatenate([levels for _, levels in found])
+
+
+def check(learner: Learner, X: Any) -> Any:
+    """`Learner.check_rows`, for sparse rows too."""
+    if not _sparse(learner, X):
+        return learner.check_rows(X)
+    X = _csr(learner, X)
+    for _, dense in _parts(X):
+        learner.check_rows(dense)
+    return X
+
+
+def settle(learner: Learner, X: Any) -> None:
+    """`Learner.settle`, for checked sparse rows too: on the first part, which is what `learn` would settle it on."""
+    learner.settle(next(_parts(X))[1] if _sparse(learner, X) else X)
+
+
+def _sparse(learner: Learner, X: Any) -> bool:
+    return issparse(X) and not getattr(learner.kernel, "objects", False)
+
+
+def _csr(owner: object, X: Any) -> Any:
+    if X.ndim != 2:
+        raise _checks.wrong(owner, "X", "of shape (rows, features)", X.shape)
+    return X.tocsr()
+
+
+def _height(X: Any) -> int:
+    """The rows of a part."""
+    return max(1, min(MOST_ROWS, MOST_VALUES // max(1, int(X.shape[1]))))
+
+
+def _parts(X: Any) -> Iterator[tuple[slice, Array]]:
+    """The parts of a CSR matrix, each made dense when its turn comes; of an empty one, its one empty part."""
+    height = _height(X)
+    for start in range(0, max(1, int(X.shape[0])), height):
+        part = slice(start, start + height)
+        yield part, X[part].toarray()
+
+
+def _stacked(scores: list[Floats]) -> Floats:
+    """Scores of several parts as one; a class that a part did not know yet has -inf there."""
+    if scores[0].ndim == 1:
+        return np.concatenate(scores)
+    width = max(part.shape[1] for part in scores)
+    pads = [((0, 0), (0, width - part.shape[1])) for part in scores]
+    return np.vstack([np.pad(part, pad, constant_values=-np.inf) for part, pad in zip(scores, pads, strict=True)])

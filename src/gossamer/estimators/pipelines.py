@@ -1,0 +1,181 @@
+"""Pipelines that go on learning: what scikit-learn's Pipeline has, and `partial_fit` and `predict_learn` besides."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from typing import Any
+
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+
+from gossamer import _checks
+from gossamer._locks import Copied, changes, looks
+from gossamer._stored import Stored
+from gossamer._typing import Floats
+
+
+def pipeline(*steps: Any) -> OnlinePipeline:
+    """A pipeline of transformers and, last, a model; each step is named after its class, in small letters.
+
+    >>> import numpy as np
+    >>> from gossamer import OnlineScaler, SILKClassifier
+    >>> model = pipeline(OnlineScaler(), SILKClassifier("gaussian", C=2.0))
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2)) * [1.0, 1e6]
+    >>> scores = model.predict_learn(X, X[:, 1] > 0)
+    >>> round(float(np.mean((scores > 0) == (X[:, 1] > 0))), 2)
+    0.96
+    >>> model["onlinescaler"].n_seen_, model[-1].n_seen_
+    (1000, 1000)
+    """
+    return OnlinePipeline(make_pipeline(*steps).steps)
+
+
+def _looking(name: str) -> Any:
+    """A method of scikit-learn's Pipeline that waits while another thread learns: the steps are of one moment then."""
+    found = inspect.getattr_static(Pipeline, name)
+
+    @looks
+    @functools.wraps(getattr(found, "fn", found))
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+
+    if not hasattr(found, "fn"):
+        return method
+    return available_if(lambda self: hasattr(super(OnlinePipeline, self), name))(method)
+
+
+class OnlinePipeline(Stored, Copied, Pipeline):  # type: ignore[misc]
+    """scikit-learn's Pipeline, for streams: `partial_fit` and `predict_learn` go on with more rows.
+
+    ``fit`` is that of scikit-learn: it starts anew, and each transformer learns all rows before it hands them on.
+    ``partial_fit`` and ``predict_learn`` take each row as it comes: the transformers learn it, scale it with what they
+    know by then (``learn_transform``), and the model predicts and learns it. Any split into batches gives the same.
+    A call that fails, in whichever step, leaves every step as it was. Several threads may use one pipeline: they learn
+    one after the other, and who predicts waits for a batch that is being learned, so that all steps are of one moment.
+
+    Parameters
+    ----------
+    steps : a list of (name, step). The last is a model with ``predict_learn``; the others have ``learn_transform``, as
+        `OnlineScaler`, or need no fitting, as scikit-learn's Normalizer, FunctionTransformer or HashingVectorizer.
+
+    Steps are at ``model["name"]`` or ``model[-1]``, their parameters at ``name__parameter``, as in scikit-learn.
+
+    >>> from gossamer import NORMARegressor, OnlineScaler
+    >>> model = OnlinePipeline([("scale", OnlineScaler(forget=0.01)), ("model", NORMARegressor())])
+    >>> model.partial_fit([[1.0], [2.0]], [0.5, 1.0])["scale"].mean_.round(4).tolist()
+    [1.5025]
+    >>> model.get_params()["model__rate"]
+    0.5
+    """
+
+    # what else scikit-learn's Pipeline takes: intermediate results are not cached here, and nothing is printed
+    memory = None
+    verbose = False
+    transform_input = None
+
+    predict, predict_proba, predict_log_proba = map(_looking, ("predict", "predict_proba", "predict_log_proba"))
+    decision_function, score_samples, score = map(_looking, ("decision_function", "score_samples", "score"))
+    transform, inverse_transform = map(_looking, ("transform", "inverse_transform"))
+
+    def __init__(self, steps: list[tuple[str, Any]]) -> None:
+        self.steps = steps
+
+    def __getitem__(self, index: Any) -> Any:
+        """A step by name or number; a slice is a plain Pipeline."""
+        return Pipeline(self.steps[index]) if isinstance(index, slice) else super().__getitem__(index)
+
+    @property
+    def offset_(self) -> float:
+        """rho of a detector: scores below it are alarms."""
+        return float(self.steps[-1][1].offset_)
+
+    def fit(self, X: Any, y: Any = None, **parameters: Any) -> Any:
+        """Start anew: each transformer learns all rows and hands them on, then the model makes its passes."""
+        self._check_steps()
+        fresh = clone(self)
+        Pipeline.fit(fresh, X, y, **_routed(self, parameters))
+        for (_, step), (_, new) in zip(self.steps, fresh.steps, strict=True):
+            new.__dict__.update(step.get_params(deep=False))  # parameters stay the very objects that were given
+        self._replace([step for _, step in fresh.steps])
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, **parameters: Any) -> Any:
+        """``fit``, then ``predict`` for the same rows."""
+        return self.fit(X, y, **parameters).predict(X)
+
+    def partial_fit(self, X: Any, y: Any = None, **parameters: Any) -> Any:
+        """Go on with more rows; ``classes`` and ``sample_weight`` go to the model."""
+        self._learn("partial_fit", X, y, parameters)
+        return self
+
+    def predict_learn(self, X: Any, y: Any = None, **parameters: Any) -> Floats:
+        """Scale, predict and then learn each row; returns the scores made before."""
+        scores: Floats = self._learn("predict_learn", X, y, parameters)
+        return scores
+
+    @changes
+    def _learn(self, method: str, X: Any, y: Any, parameters: dict[str, Any]) -> Any:
+        """Run transformers that are copies, then the model, which fails whole or not at all; only then keep them."""
+        self._check_steps()
+        learned = []
+        for _, step in self.steps[:-1]:
+            if hasattr(step, "learn_transform"):
+                step = copy.deepcopy(step)
+                X = step.learn_transform(X)
+            else:
+                X = step.transform(X)
+            learned.append(step)
+        result = getattr(self.steps[-1][1], method)(X, y, **parameters)
+        self._commit(learned)
+        return result
+
+    @changes
+    def _replace(self, learned: list[Any]) -> None:
+        self._commit(learned)
+
+    def _commit(self, learned: list[Any]) -> None:
+        """Give the steps, which others may hold too, what these have learned."""
+        for (_, step), new in zip(self.steps, learned, strict=False):
+            step.__dict__ = new.__dict__
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        """What a file says: the steps have checked themselves, here that they are steps, and go together."""
+        super()._relearn(learned)
+        steps = self.steps
+        listed = isinstance(steps, list) and all(isinstance(step, tuple) and len(step) == 2 for step in steps)
+        if not listed or not all(isinstance(name, str) and hasattr(step, "get_params") for name, step in steps):
+            raise _checks.wrong(self, "steps", "a list of (name, step)", steps)
+        if learned:
+            raise _checks.wrong(self, "learned", "empty: the steps have learned", sorted(learned))
+        self._check_steps()
+        self._validate_names([name for name, _ in steps])
+        widths = [getattr(step, "n_features_in_", None) for _, step in steps]
+        fitted = [hasattr(step, "__sklearn_is_fitted__") and step.__sklearn_is_fitted__() for _, step in steps[:-1]]
+        if any(hasattr(step, "predict_learn") for _, step in steps[:-1]):
+            raise _checks.wrong(self, "steps", "transformers before the last", steps)
+        taught = "learner_" in vars(steps[-1][1])
+        if len({width for width in widths if width is not None}) > 1 or (taught and not all(fitted)):
+            raise _checks.wrong(self, "steps", "steps that have learned the same rows", widths)
+
+    def _check_steps(self) -> None:
+        if not self.steps:
+            raise _checks.wrong(self, "steps", "at least a model", self.steps)
+        for name, step in self.steps[:-1]:
+            if not hasattr(step, "learn_transform") and get_tags(step).requires_fit:
+                rule = f"transformers with learn_transform, or without fit, before the last (see {name!r})"
+                raise _checks.wrong(self, "steps", rule, step)
+        if not hasattr(self.steps[-1][1], "predict_learn"):
+            raise _checks.wrong(self, "steps", "a model with predict_learn at the end", self.steps[-1][1])
+
+
+def _routed(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of ``fit`` as scikit-learn's Pipeline takes them: those without a step's name are the model's."""
+    if get_config()["enable_metadata_routing"]:
+        return parameters
+    last = model.steps[-1][0]
+    return {name if "__" in name else f"{last}__{name}": value for name, value in parameters.items()}

@@ -1,0 +1,189 @@
+"""A scaler that learns from a stream: the mean and the deviation of every feature, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gossamer import _checks, _core
+from gossamer._locks import Copied, changes, publish
+from gossamer._stored import Stored
+from gossamer._typing import Array, Floats
+from gossamer.estimators import inputs
+from gossamer.estimators.loaded import check_names
+
+#: As many rows can be counted.
+MOST_ROWS = 2**62
+#: What the scaler keeps of what it has learned: numbers and arrays.
+LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_")
+
+
+class OnlineScaler(Stored, Copied, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Scale every feature to mean 0 and deviation 1, as known so far.
+
+    With keep = 1 - forget, and for row x in round t (West 1979; Welford 1962 for forget = 0):
+
+        weight <- keep * weight + 1
+        away = x - mean;  mean <- mean + away / weight
+        squares <- keep * squares + away^2 * (1 - 1 / weight);  variance = squares / weight
+
+    `learn_transform` scales each row with the statistics of the rows up to and with itself: x is known before its
+    label, so nothing looks ahead. Any split into batches gives the same bits. A feature that never changed gives 0, and
+    so does the first row. Rows may be float32 or float64 and stay so; the statistics are float64.
+
+    Parameters
+    ----------
+    forget : in [0, 1): what the past loses of its weight with each row, so that about the last 1 / forget rows count.
+    with_mean : subtract the mean.
+    with_std : divide by the deviation.
+
+    Attributes
+    ----------
+    mean_, var_, scale_ : the mean, variance and deviation of each feature now.
+    squares_, weight_, n_seen_ : the weighted sum of squared deviations, the sum of weights, the rows seen.
+    n_features_in_, feature_names_in_ : how many features there are, and their names if they came in a frame.
+
+    Examples
+    --------
+    >>> scaler = OnlineScaler()
+    >>> scaler.learn_transform([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]]).tolist()
+    [[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
+    >>> scaler.mean_.tolist(), round(float(scaler.var_[0]), 3)
+    ([2.0, 5.0], 0.667)
+    """
+
+    mean_: Floats
+    squares_: Floats
+    weight_: float
+    n_seen_: int
+    n_features_in_: int
+
+    def __init__(self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True) -> None:
+        self.forget, self.with_mean, self.with_std = forget, with_mean, with_std
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Forget everything and learn these rows."""
+        self._learn(X, fresh=True, scale=False)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Any:
+        """Go on with more rows."""
+        self._learn(X, fresh=False, scale=False)
+        return self
+
+    def learn_transform(self, X: Any) -> Array:
+        """Learn each row and scale it with what is known then; equal to row by row, to the bit."""
+        return self._learn(X, fresh=False, scale=True)
+
+    def transform(self, X: Any) -> Array:
+        """Scale the rows with the statistics of all rows learned, which stay as they are."""
+        known = self._known()
+        inputs.names(self, X, fitted=True)
+        X = self._matrix(X, known["n_features_in_"])
+        _checks.all_finite(self, X)
+        variance = known["squares_"] * (1.0 / known["weight_"])
+        return scaled(X, known["mean_"], variance, self.with_mean, self.with_std)
+
+    def _known(self) -> dict[str, Any]:
+        """What was learned, all of one moment, whatever other threads learn."""
+        known: dict[str, Any] = self.__dict__
+        if "mean_" not in known:
+            check_is_fitted(self)
+        return known
+
+    @changes
+    def _learn(self, X: Any, *, fresh: bool, scale: bool) -> Array:
+        """Learn the rows and commit at the end: a failure changes nothing. The rows, scaled if that is wanted."""
+        forget = self._check_parameters()
+        fresh = fresh or "mean_" not in self.__dict__
+        names = inputs.names(self, X, fitted=not fresh)
+        X = self._matrix(X, None if fresh else self.n_features_in_)
+        mean, squares = (np.zeros((2, X.shape[1]))) if fresh else (self.mean_.copy(), self.squares_.copy())
+        out: Array | None = np.empty_like(X) if scale else None
+        weight, seen = (0.0, 0) if fresh else (self.weight_, self.n_seen_)
+        weight = _core.scale_rows(X, out, mean, squares, weight, 1.0 - forget, self.with_mean, self.with_std)
+        if not np.isfinite(squares).all():  # NaN and infinity stay in a sum, so one look at its end finds them
+            _checks.all_finite(self, X)
+            raise _checks.wrong(self, "X", "small enough for its variance to be finite", float(np.abs(X).max()))
+        now = {"mean_": mean, "squares_": squares, "weight_": weight, "n_seen_": seen + len(X)}
+        if fresh:
+            now["n_features_in_"] = int(X.shape[1])
+            if names is not None:
+                now["feature_names_in_"] = names
+        publish(self, now, instead_of=LEARNED if fresh else ())
+        return np.asarray(X if out is None else out)
+
+    def _check_parameters(self) -> float:
+        forget = _checks.number(self, "forget", self.forget, 0.0, 1.0, "left")
+        for name in ("with_mean", "with_std"):
+            _checks.one_of(self, name, getattr(self, name), [False, True])
+        return forget
+
+    def _matrix(self, X: Any, width: int | None) -> Array:
+        rows = _checks.matrix(self, X, width, finite=False)
+        if not len(rows):
+            raise _checks.wrong(self, "X", "at least one row", rows.shape)
+        return rows
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        """What a file says was learned, checked before the core sees it."""
+        super()._relearn(learned)
+        self._check_parameters()
+        if not learned:
+            return
+        width = _checks.whole(self, "n_features_in_", learned.get("n_features_in_"), 1)
+        if _checks.whole(self, "n_seen_", learned.get("n_seen_"), 1) > MOST_ROWS:
+            raise _checks.wrong(self, "n_seen_", f"an int up to {MOST_ROWS}", learned["n_seen_"])
+        _checks.number(self, "weight_", learned.get("weight_"), 0.0, np.inf)
+        for name in ("mean_", "squares_"):
+            found: Any = learned.get(name)
+            fits = isinstance(found, np.ndarray) and found.dtype == np.float64 and found.shape == (width,)
+            if not fits or not np.isfinite(found).all() or (name == "squares_" and bool((found < 0).any())):
+                raise _checks.wrong(self, name, f"{width} finite numbers", found)
+        check_names(self, learned.get("feature_names_in_"), width)
+
+    @property
+    def var_(self) -> Floats:
+        """The variance of each feature."""
+        known = self._known()
+        return np.asarray(known["squares_"] / known["weight_"])
+
+    @property
+    def scale_(self) -> Floats:
+        """The deviation of each feature."""
+        return np.asarray(np.sqrt(self.var_))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "mean_" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def scaled(X: Array, mean: Floats, variance: Floats, centre: bool, divide: bool) -> Array:
+    """X scaled by these statistics, in its own type; 0 where the variance is 0."""
+    values = X.astype(np.float64) - mean if centre else X.astype(np.float64)
+    if divide:
+        deviation = np.sqrt(variance)
+        values = values / np.where(deviation > 0.0, deviation, np.inf)
+    return np.asarray(values, dtype=X.dtype)
+
+
+def scale_rows(
+    X: Array, mean: Floats, squares: Floats, weight: float, keep: float, centre: bool, divide: bool
+) -> tuple[Array, Floats, Floats, float]:
+    """The recurrences of `OnlineScaler` row by row: the specification of the core's function of this name."""
+    rows = np.empty_like(X)
+    for t, x in enumerate(X):
+        weight = keep * weight + 1.0
+        gain = 1.0 / weight
+        away = x.astype(np.float64) - mean
+        mean = mean + away * gain
+        squares = keep * squares + away * away * (1.0 - gain)
+        rows[t] = scaled(x, mean, squares * gain, centre, divide)
+    return rows, mean, squares, weight

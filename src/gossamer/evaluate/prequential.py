@@ -1,0 +1,358 @@
+"""Prequential evaluation: predict each row, then learn it, and keep count.
+
+>>> from gossamer import SILKClassifier, evaluate
+>>> from gossamer.kernels import Gaussian
+>>> from gossamer.synthetic import rotating_xor
+>>> model = SILKClassifier(Gaussian(gamma=2.0), C=0.3, reg=0.01, budget=100)
+>>> trace = evaluate.prequential(model, rotating_xor(4000, seed=0, turns=2), every=1000)
+>>> trace.row.tolist(), trace.total("error").round(3).tolist()
+([1000, 2000, 3000, 4000], [0.068, 0.068, 0.065, 0.064])
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gossamer import _checks
+from gossamer._locks import changes, looks
+from gossamer.evaluate import metrics as _metrics
+from gossamer.evaluate.adapters import Face, last_step, learner_of, task_of
+from gossamer.evaluate.health import Health
+from gossamer.evaluate.metrics import METRICS, RATIOS, Tally
+from gossamer.evaluate.predictions import Predictions
+from gossamer.evaluate.trace import Record, Trace
+
+Metric = str | Callable[[Any, Any], float]
+
+
+def prequential(
+    model: Any, stream: Any, *, metrics: Sequence[Metric] | None = None, every: int = 1000, delay: int = 0,
+    anomaly: Any = 1, positive: Any = None, classes: Any = None, progress: Callable[[Record], None] | None = None,
+) -> Trace:  # fmt: skip
+    """Predict and then learn every row of a stream; returns what happened on the way.
+
+    The numbers are those of predicting and learning row by row, whatever the chunks.
+
+    Parameters
+    ----------
+    model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner. It goes on learning.
+    stream : a `Stream` or other iterable of chunks with ``X`` and ``y``, or ``(X, y)``.
+    metrics, every, delay, anomaly, positive, classes, progress : see `Prequential`.
+    """
+    run = Prequential(
+        model, metrics=metrics, every=every, delay=delay, anomaly=anomaly, positive=positive, classes=classes,
+        progress=progress,
+    )  # fmt: skip
+    for X, y in _chunks(stream):
+        run.update(X, y)
+    return run.finish()
+
+
+def _chunks(stream: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(stream, tuple):
+        if len(stream) != 2:
+            raise _checks.wrong("prequential", "stream", "a stream or (X, y)", f"{len(stream)} things")
+        X, y = stream
+        return [(X, None if y is None else np.asarray(y))]
+    return ((chunk.X, chunk.y) for chunk in stream)
+
+
+class Prequential:
+    """A prequential evaluation that is fed chunk by chunk: `update` for each, `finish` at the end.
+
+    Parameters
+    ----------
+    model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner.
+    metrics : names, or functions of (targets, predictions) of a window. For classes "error", "accuracy", "loss",
+        "precision", "recall", "f1", "auc" and "log_loss"; for numbers "mae", "rmse", "pinball" (with the model's
+        ``quantile``, or 0.5) and "loss"; for detectors "alarms" (their rate), "loss" and, where there are targets,
+        "error" and "auc".
+    every : rows between records; they are a window.
+    delay : labels come so many rows late: row t is predicted by a model that has learned the rows up to t - delay - 1.
+        The last ``delay`` rows are never learned.
+    anomaly : the label of an anomaly, for detectors.
+    positive : the class that precision, recall, F1 and AUC are about; of two classes the second in sorted order, with
+        more the mean over the classes (scikit-learn's "macro"), unless given.
+    classes : all classes, for scikit-learn's own classifiers.
+    progress : called with each new `Record`.
+
+    Notes
+    -----
+    - "loss" is the model's; NaN where its level adapts (``nu``). A class that is new joins with a score of 0.
+    - "precision", "recall" and "f1" over all rows are those of all counts so far; rows that came before any class was
+      known count as missed.
+    - "auc" is measured inside each window, from the scores made there, each before its row was learned: over a whole
+      stream the scores of an early and a late model are not on one scale. Over all rows, "auc" and functions are the
+      mean of the windows that have both classes, weighed by their rows. With several classes it is the mean over the
+      classes, each against the rest.
+    - "log_loss" is the mean of -log of the probability given to the class that came, for models with probabilities
+      (``predict_proba``); rows whose class had not been seen have none, and are left out.
+    - Scores that are not finite, explode or stay constant while the targets vary are told in a `RuntimeWarning`, once.
+
+    Examples
+    --------
+    >>> from gossamer import SILKRegressor
+    >>> run = Prequential(SILKRegressor("gaussian", budget=20), every=100, metrics=["mae"])
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> predictions = run.update(X, np.sin(X[:, 0]))
+    >>> len(predictions), run.finish().row.tolist()
+    (200, [100, 200])
+    """
+
+    def __init__(
+        self, model: Any, *, metrics: Sequence[Metric] | None = None, every: int = 1000, delay: int = 0,
+        anomaly: Any = 1, positive: Any = None, classes: Any = None, progress: Callable[[Record], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.task = task_of(model)
+        self._face = Face(model, self.task, classes)
+        self.every = _checks.whole(self, "every", every, 1)
+        self.delay = _checks.whole(self, "delay", delay, 0)
+        self._anomaly, self._positive, self._progress = anomaly, positive, progress
+        self._wanted = metrics
+        self._metrics: dict[str, Metric] = {} if metrics is None else self._named(metrics)
+        self.row = 0
+        self._records: list[Record] = []
+        self._sums: dict[str, list[float]] = {}
+        self._confusion: dict[tuple[Any, Any], int] = {}
+        self._unpredicted = 0
+        self._window: list[tuple[Any, Predictions]] = []
+        self._late: tuple[Any, Any] | None = None
+        self._tally, self._classes = Tally(positive), set[Any]()
+        self._health = Health(self.task, last_step(model))
+        self._start = time.perf_counter()
+
+    def _named(self, metrics: Sequence[Metric]) -> dict[str, Metric]:
+        if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+            raise _checks.wrong(self, "metrics", "a list of names and functions", metrics)
+        named: dict[str, Metric] = {}
+        for metric in metrics:
+            if not callable(metric):
+                _checks.one_of(self, "metrics", metric, METRICS[self.task])
+            if metric == "log_loss" and not self._face.tells:
+                raise _checks.wrong(self, "metrics", "without 'log_loss' for a model without probabilities", metric)
+            named[metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))] = metric
+        return named
+
+    # ------------------------------------------------------------------------------------------------- learning
+
+    @changes
+    def update(self, X: Any, y: Any = None) -> Predictions:
+        """Predict these rows, each before it is learned, and count; returns the predictions."""
+        if y is None and self.task != "novelty":
+            raise _checks.wrong(self, "y", f"given for {self.task}", None)
+        rows = _rows(X)
+        if y is not None and len(y) != rows:
+            raise _checks.wrong(self, "y", f"as long as X ({rows})", len(y))
+        if self._wanted is None and not self._metrics:
+            usual = METRICS[self.task][:2]
+            if self.task == "novelty":
+                usual = ("alarms",) if y is None else ("alarms", "auc")
+            self._metrics = {name: name for name in usual}
+        if y is None and {"error", "auc"} & set(self._metrics) and self.task == "novelty":
+            rule = "without 'error' and 'auc' where there are no targets"
+            raise _checks.wrong(self, "metrics", rule, list(self._metrics))
+        parts = []
+        while _rows(X):
+            # up to the end of the window, where the model is looked at
+            count = min(_rows(X), self.every - self.row % self.every)
+            now = None if y is None else y[:count]
+            learned = now if self.task != "novelty" else None
+            made = self._delayed(X[:count], learned) if self.delay else self._face.predict_learn(X[:count], learned)
+            parts.append(made)
+            self._window.append((now, made))
+            self.row += count
+            X, y = X[count:], None if y is None else y[count:]
+            if self.row % self.every == 0:
+                self._record()
+        empty = np.zeros(0)
+        return Predictions.join(parts) if parts else Predictions(empty, empty.astype(np.bool_), empty, empty)
+
+    def _delayed(self, X: Any, y: Any) -> Predictions:
+        """Predict these rows; after each, learn the one that is ``delay`` rows older, if there is one by now."""
+        rows, waiting = _rows(X), 0 if self._late is None else _rows(self._late[0])
+        every_X, every_y = (X, y) if self._late is None else (_stack(self._late[0], X), _stack(self._late[1], y))
+        lead, parts = min(rows, self.delay - waiting), []
+        if lead:
+            parts.append(self._face.predict(X[:lead], None if y is None else y[:lead]))
+        due = rows - lead
+        if due:
+            labels = None if y is None else y[lead:]
+            ready = every_X[:due], None if every_y is None else every_y[:due]
+            parts.append(self._face.predict_learn_late(X[lead:], labels, *ready))
+        self._late = every_X[due:], None if every_y is None else every_y[due:]
+        return Predictions.join(parts)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the predictions have probabilities."""
+        return self._face.tells
+
+    @changes
+    def finish(self) -> Trace:
+        """A last record for the rows that remain, and the trace."""
+        if self._window:
+            self._record()
+        return self.trace
+
+    @property
+    @looks
+    def trace(self) -> Trace:
+        """What has been recorded so far."""
+        return Trace(self.task, list(self._metrics), list(self._records), dict(self._confusion), self._unpredicted)
+
+    # ------------------------------------------------------------------------------------------------- counting
+
+    def _record(self) -> None:
+        made = Predictions.join([made for _, made in self._window])
+        y = None
+        if self._window[0][0] is not None:
+            y = np.concatenate([np.asarray(labels) for labels, _ in self._window])
+        self._window = []
+        window, total = {}, {}
+        tally = self._tally.add(y, made) if RATIOS & set(self._metrics) and y is not None else None
+        for name, metric in self._metrics.items():
+            if tally is not None and name in RATIOS:
+                window[name], total[name] = tally.ratio(name, self._tally), self._tally.ratio(name, self._tally)
+                continue
+            value, weight = self._measured(metric, y, made)
+            sums = self._sums.setdefault(name, [0.0, 0.0])
+            if weight:
+                sums[0] += value * weight
+                sums[1] += weight
+            finish = np.sqrt if name == "rmse" else float
+            window[name] = float(finish(value))
+            total[name] = float(finish(sums[0] / sums[1])) if sums[1] else float("nan")
+        if self.task == "classification" and y is not None:
+            self._count(y, made)
+        self._health.check(self.row, y, made, self.row - len(made) >= self.delay)
+        learner = learner_of(self._face.model)
+        support = None if learner is None else len(learner.births)
+        tracked = learner is not None and (learner.track_norm or not learner.budget.drops)
+        norm = learner.norm if learner is not None and tracked else None
+        discarded = None if learner is None else learner.discarded
+        seconds = time.perf_counter() - self._start
+        record = Record(self.row, len(made), total, window, support, norm, discarded, seconds)
+        self._records.append(record)
+        if self._progress is not None:
+            self._progress(record)
+
+    def _measured(self, metric: Metric, y: Any, made: Predictions) -> tuple[float, float]:
+        """The mean of a metric over a window, and its weight."""
+        rows = float(len(made))
+        if callable(metric):
+            known = made.known
+            count = int(known.sum())
+            return (float(metric(y[known], made.labels[known])), float(count)) if count else (float("nan"), 0.0)
+        if metric == "loss":
+            return float(made.losses.mean()), rows
+        if metric == "alarms":
+            return float(made.labels.mean()), rows
+        if self.task == "novelty":
+            odd = np.asarray(y) == self._anomaly
+            return _metrics.auc(odd, -made.scores) if metric == "auc" else (float((made.labels != odd).mean()), rows)
+        if metric == "auc":
+            self._classes.update(np.unique(y).tolist())
+            return _metrics.class_auc(y, made, sorted(self._classes), self._positive)
+        if metric == "log_loss":
+            return _metrics.log_loss(made)
+        if self.task == "classification":
+            wrong = float((~made.known | (made.labels != y)).mean())
+            return (wrong if metric == "error" else 1.0 - wrong), rows
+        gap = np.asarray(y, dtype=np.float64) - made.labels
+        if metric == "pinball":
+            quantile = float(getattr(last_step(self._face.model), "quantile", 0.5))
+            return float(np.maximum(quantile * gap, (quantile - 1.0) * gap).mean()), rows
+        return float(np.abs(gap).mean() if metric == "mae" else (gap * gap).mean()), rows
+
+    def _count(self, y: Any, made: Predictions) -> None:
+        self._unpredicted += int((~made.known).sum())
+        true, predicted = y[made.known], made.labels[made.known]
+        if not len(true):
+            return
+        names, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
+        codes = codes.reshape(2, -1)
+        pairs, counts = np.unique(codes[0] * len(names) + codes[1], return_counts=True)
+        labels = names.tolist()
+        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+            key = (labels[pair // len(labels)], labels[pair % len(labels)])
+            self._confusion[key] = self._confusion.get(key, 0) + count
+
+    # ---------------------------------------------------------------------------------------------------- state
+
+    @looks
+    def state(self) -> dict[str, Any]:
+        """Everything but the model, as JSON can hold it: enough to go on exactly, with `restore`."""
+        window = [
+            [None if y is None else np.asarray(y).tolist(), *(_listed(getattr(made, name)) for name in PARTS)]
+            for y, made in self._window
+        ]
+        late = []
+        if self._late is not None and _rows(self._late[0]):
+            late = [[None if part is None else np.asarray(part).tolist() for part in self._late]]
+        seconds = time.perf_counter() - self._start
+        sums = {name: list(pair) for name, pair in self._sums.items()}
+        names = {"row": self.row, "sums": sums, "window": window, "late": late, "seconds": seconds}
+        more = {"tally": self._tally.to_list(), "classes": sorted(self._classes), "warned": self._health.state()}
+        return {**names, **more, "trace": self.trace.to_dict()}
+
+    @changes
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a `state` of an evaluation with the same parameters; the model is restored by itself."""
+        trace = Trace.from_dict(state["trace"])
+        if trace.task != self.task or (self._wanted is not None and trace.metrics != list(self._metrics)):
+            rule = f"of an evaluation of {self.task} with {list(self._metrics)}"
+            raise _checks.wrong(self, "state", rule, trace.metrics)
+        if self._wanted is None:
+            self._metrics = {name: name for name in trace.metrics}
+        self.row, self._sums = int(state["row"]), {name: list(pair) for name, pair in state["sums"].items()}
+        self._records, self._confusion = trace.records, trace.confusion
+        self._unpredicted = trace.unpredicted
+        self._window = [
+            (None if y is None else np.array(y), _predictions(parts))
+            for y, *parts in state["window"]
+        ]
+        self._late = None
+        for x, y in state["late"]:
+            rows = np.array(x), None if y is None else np.array(y)
+            before: Any = self._late
+            self._late = rows if before is None else (_stack(before[0], rows[0]), _stack(before[1], rows[1]))
+        self._tally = Tally(self._positive, state.get("tally", []))
+        self._classes = set(state.get("classes", []))
+        self._health.restore(state.get("warned", []))
+        self._start = time.perf_counter() - float(state["seconds"])
+
+
+def _rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _stack(first: Any, second: Any) -> Any:
+    """Rows after rows, of arrays, sparse matrices, frames and lists."""
+    if first is None or isinstance(first, list):
+        return None if first is None else first + list(second)
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first, second])
+    if hasattr(first, "tocsr"):
+        from scipy.sparse import vstack
+
+        return vstack([first, second]).tocsr()
+    import pandas as pd
+
+    return pd.concat([first, second])
+
+
+#: What is kept of the predictions of a window that is not full.
+PARTS = ("labels", "known", "scores", "losses", "classes", "counts", "chances")
+
+
+def _predictions(parts: list[Any]) -> Predictions:
+    kept = {name: np.array(part) for name, part in zip(PARTS, parts, strict=False) if name != "classes"}
+    return Predictions(**kept, classes=tuple(parts[4]) if len(parts) > 4 else ())
+
+
+def _listed(part: Any) -> list[Any]:
+    return list(part) if isinstance(part, tuple) else list(np.asarray(part).tolist())

@@ -1,0 +1,243 @@
+"""Kernels: batched functions k(A, B) -> matrix, with k.diag(A) = (k(a, a) for a in A).
+
+A kernel is a value. Kernels add, multiply and scale: ``0.5 * Gaussian(1.0) + Linear() * Polynomial(2)``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from gossamer import _checks
+from gossamer._typing import Array
+from gossamer.kernels.additive import MATERN_ORDER, Brownian, Exponential, Spline, matern_coefs
+from gossamer.kernels.base import Custom, Kernel, Term
+from gossamer.kernels.checks import squared_distances
+
+#: The largest degree of a polynomial: beyond, its values are 0, 1 or infinite but for a hair.
+MOST_DEGREE = 2**20
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """k(x, s) = <x, s>.
+
+    >>> float(Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))[0, 0])
+    11.0
+    """
+
+    twin: ClassVar[str] = "linear"
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        return np.asarray(A @ B.T)
+
+    def diag(self, A: Array) -> Array:
+        return np.asarray(np.einsum("ij,ij->i", A, A))
+
+    def terms(self) -> list[Term] | None:
+        return [Term("power", 1)] if type(self) is Linear else None
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """k(x, s) = (gamma <x, s> + coef0) ** degree.
+
+    >>> float(Polynomial(2)(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))[0, 0])
+    144.0
+    """
+
+    twin: ClassVar[str] = "polynomial"
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        _checks.whole(self, "degree", self.degree, 1, MOST_DEGREE)
+        _checks.number(self, "gamma", self.gamma, 0.0, math.inf)
+        _checks.number(self, "coef0", self.coef0, 0.0, math.inf, "left")
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        return self._power(A @ B.T)
+
+    def diag(self, A: Array) -> Array:
+        return self._power(np.einsum("ij,ij->i", A, A))
+
+    def _power(self, products: Array) -> Array:
+        base: Array = products * products.dtype.type(self.gamma) + products.dtype.type(self.coef0)
+        result: Array = np.ones_like(base)
+        degree = int(self.degree)
+        while degree:  # by squaring: many times faster than **, and exact for small integers
+            if degree & 1:
+                result = result * base
+            degree >>= 1
+            if degree:
+                base = base * base
+        return result
+
+    def numbers(self) -> tuple[float, ...]:
+        return (float(self.gamma), float(self.coef0), float(self.degree))
+
+
+@dataclass(frozen=True)
+class Gaussian(Kernel):
+    """k(x, s) = exp(-gamma ||x - s||^2).
+
+    ``gamma="scale"`` settles gamma = 1 / (features * variance) on the first batch learned, if it has at least ten
+    rows, and 1 / features (right for standardised features) otherwise. It is the only thing in the library that
+    depends on how a stream is cut into batches; give a number where that matters.
+
+    >>> round(float(Gaussian(0.5)(np.zeros((1, 2)), np.ones((1, 2)))[0, 0]), 6)
+    0.367879
+    """
+
+    twin: ClassVar[str] = "gaussian"
+    gamma: float | str = "scale"
+
+    def __post_init__(self) -> None:
+        _check_gamma(self, self.gamma)
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        gamma = _variance_scale(A) if isinstance(self.gamma, str) else float(self.gamma)
+        return np.asarray(np.exp(-A.dtype.type(gamma) * squared_distances(A, B, gamma)))
+
+    def diag(self, A: Array) -> Array:
+        return np.ones(len(A), dtype=A.dtype)
+
+    def resolve(self, X: Array) -> Kernel:
+        return replace(self, gamma=_variance_scale(X)) if isinstance(self.gamma, str) else self
+
+    def numbers(self) -> tuple[float, ...]:
+        return (float(self.gamma),)
+
+    def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
+        return math.sqrt(2 * float(self.gamma)) * rng.standard_normal((count, features))
+
+
+@dataclass(frozen=True)
+class Laplace(Kernel):
+    """k(x, s) = exp(-gamma ||x - s||_1).
+
+    ``gamma="scale"`` settles gamma = 1 / (features * standard deviation), when and where `Gaussian` does.
+
+    >>> round(float(Laplace(0.5)(np.zeros((1, 2)), np.ones((1, 2)))[0, 0]), 6)
+    0.367879
+    """
+
+    twin: ClassVar[str] = "laplace"
+    gamma: float | str = "scale"
+
+    def __post_init__(self) -> None:
+        _check_gamma(self, self.gamma)
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        gamma = _deviation_scale(A) if isinstance(self.gamma, str) else float(self.gamma)
+        return np.asarray(np.exp(-gamma * cdist(A, B, "cityblock"))).astype(A.dtype, copy=False)
+
+    def diag(self, A: Array) -> Array:
+        return np.ones(len(A), dtype=A.dtype)
+
+    def resolve(self, X: Array) -> Kernel:
+        return replace(self, gamma=_deviation_scale(X)) if isinstance(self.gamma, str) else self
+
+    def numbers(self) -> tuple[float, ...]:
+        return (float(self.gamma),)
+
+    def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
+        return float(self.gamma) * rng.standard_cauchy((count, features))
+
+
+@dataclass(frozen=True)
+class Matern(Kernel):
+    """Matern kernel of smoothness ``nu`` = p + 1/2, p = 0, 1, 2, ...; with r = sqrt(2 nu) ||x - s|| / length:
+
+    e^-r p! / (2p)! sum_i (p + i)! / (i! (p - i)!) (2r)^(p - i); for 1/2, 3/2, 5/2: e^-r, e^-r (1 + r),
+    e^-r (1 + r + r^2 / 3).
+
+    >>> round(float(Matern(1.5, length=2.0)(np.zeros((1, 1)), np.ones((1, 1)))[0, 0]), 6)
+    0.784888
+    """
+
+    twin: ClassVar[str] = "matern"
+    nu: float = 1.5
+    length: float = 1.0
+
+    def __post_init__(self) -> None:
+        known = [p + 0.5 for p in range(MATERN_ORDER + 1)]
+        _checks.one_of(self, "nu", float(self.nu) if isinstance(self.nu, numbers.Real) else self.nu, known)
+        _checks.number(self, "length", self.length, 0.0, math.inf)
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        # by differences, not by products: near r = 0 the root would turn a rounding of 1e-16 into 1e-8
+        # up to 750, where e^-r is 0: beyond, a power of r may be infinite
+        r = np.minimum(cdist(A, B) * self._theta, 750.0).astype(A.dtype, copy=False)
+        return np.asarray(np.exp(-r) * np.polynomial.polynomial.polyval(r, np.array(self._coefs, dtype=A.dtype)))
+
+    def diag(self, A: Array) -> Array:
+        return np.ones(len(A), dtype=A.dtype)
+
+    @property
+    def _theta(self) -> float:
+        return math.sqrt(2 * self.nu) / float(self.length)
+
+    @property
+    def _coefs(self) -> tuple[float, ...]:
+        return matern_coefs(round(self.nu - 0.5))
+
+    def terms(self) -> list[Term] | None:
+        return [Term("decay", round(self.nu - 0.5), 1.0, self._theta, self._coefs)] if type(self) is Matern else None
+
+    def numbers(self) -> tuple[float, ...]:
+        return (self._theta, *self._coefs)
+
+    def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
+        # Student's t with 2 nu degrees of freedom: a normal vector over the root of a mean of squares
+        normal = rng.standard_normal((count, features)) / float(self.length)
+        return np.asarray(normal / np.sqrt(rng.chisquare(2 * self.nu, (count, 1)) / (2 * self.nu)))
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """A Kernel from a Kernel, a name ("gaussian", or as in scikit-learn "rbf", ...) or a function of two batches.
+
+    >>> as_kernel("poly"), as_kernel("laplacian")
+    (Polynomial(degree=3, gamma=1.0, coef0=1.0), Laplace(gamma='scale'))
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        parts = (Linear, Polynomial, Gaussian, Laplace, Matern, Exponential, Brownian, Spline)
+        named: dict[str, Callable[[], Kernel]] = {str(part.twin): part for part in parts}
+        named |= {"rbf": Gaussian, "poly": Polynomial, "laplacian": Laplace}  # the names in scikit-learn
+        found: Kernel = _checks.lookup("Learner", "kernel", kernel, named)
+        return found
+    if callable(kernel) and not isinstance(kernel, type):
+        return Custom(kernel)
+    raise _checks.wrong("Learner", "kernel", "a Kernel, a name or a function of two batches", kernel)
+
+
+def _check_gamma(kernel: Kernel, gamma: Any) -> None:
+    if isinstance(gamma, str):
+        _checks.one_of(kernel, "gamma", gamma, ["scale"])
+    else:
+        _checks.number(kernel, "gamma", gamma, 0.0, math.inf)
+
+
+def _variance_scale(X: Array) -> float:
+    """1 / (features * variance), so that gamma times a squared distance does not depend on the unit of the features."""
+    return 1.0 / (int(X.shape[1]) * _variance(X))
+
+
+def _deviation_scale(X: Array) -> float:
+    """1 / (features * standard deviation), the same for a sum of absolute differences."""
+    return 1.0 / (int(X.shape[1]) * math.sqrt(_variance(X)))
+
+
+def _variance(X: Array) -> float:
+    """The variance of all numbers of at least ten rows; 1 for fewer rows, or where nothing varies."""
+    variance = float(np.var(X, dtype=np.float64)) if len(X) >= 10 else 1.0
+    return variance if variance > 0 else 1.0

@@ -1,0 +1,39 @@
+"""Losses of a raw score z against a target y: value, slope, and the implicit step that follows from them.
+
+A new loss needs ``value`` and ``slope`` only; its implicit step is then found by a bracketed root search (the
+"general recipe" of Cheng et al. 2006). The losses here override it by their closed forms (ALGORITHMS 2.2).
+"""
+
+from gossamer.losses.base import Loss, LossReport, check_loss
+from gossamer.losses.multiclass import Multiclass, Softmax
+from gossamer.losses.scalar import (
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Novelty,
+    Pinball,
+    Squared,
+    SquaredHinge,
+    as_loss,
+)
+from gossamer.losses.taxonomies import Taxonomy, taxonomy
+
+__all__ = [
+    "EpsilonInsensitive",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "LossReport",
+    "Multiclass",
+    "Novelty",
+    "Pinball",
+    "Softmax",
+    "Squared",
+    "SquaredHinge",
+    "Taxonomy",
+    "as_loss",
+    "check_loss",
+    "taxonomy",
+]

@@ -1,0 +1,253 @@
+"""Rows that name their features, as rows of numbers: a feature has its own column from the first time it is learned."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from gossamer import _checks
+from gossamer._typing import Floats
+from gossamer.estimators import targets
+from gossamer.learner import Learner
+
+Name = Hashable
+Label = Hashable
+Row = Mapping[Any, Any]
+#: What struct raises for something that is no number, and for an int beyond all floats.
+NOT_A_NUMBER = (struct.error, OverflowError)
+NUMBERS = "a dict of numbers (strings are one-hot encoded before)"
+
+
+class Columns:
+    """Which feature stands in which column. A feature that a row does not have is 0; spare columns are 0 too. Nothing
+    of it changes, since other threads may read it: `added` makes another.
+
+    >>> columns = Columns("Example")
+    >>> columns = columns.added(columns.new({"b": 1.0, "a": 2.0}), width=4)
+    >>> columns.row({"a": 2, "b": True}).tolist(), columns.row({"b": 1.5}).tolist(), columns.row({"c": 1.0})
+    ([2.0, 1.0, 0.0, 0.0], [0.0, 1.5, 0.0, 0.0], None)
+    """
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self.places: dict[Name, int] = {}
+        self.width = 0
+        self._whole: tuple[Callable[[Any], tuple[Any, ...]], Callable[..., bytes]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_whole": None}  # made again when needed: a Struct cannot be pickled
+
+    def new(self, names: Iterable[Name]) -> dict[Name, int]:
+        """Columns for the features that have none, whatever the order in which they are named."""
+        unknown: list[Any] = [name for name in names if name not in self.places]
+        try:
+            unknown.sort()
+        except TypeError:
+            unknown.sort(key=lambda name: (type(name).__name__, repr(name)))
+        return {name: len(self.places) + i for i, name in enumerate(unknown)}
+
+    def room(self, new: Mapping[Name, int]) -> int:
+        """The width that fits new features as well: when one does not fit, twice as many columns."""
+        needed = max(len(self.places) + len(new), 1)
+        return needed if not self.width else self.width if needed <= self.width else max(needed, 2 * self.width)
+
+    def added(self, new: Mapping[Name, int], width: int) -> Columns:
+        """The same where these features have their columns, of so many."""
+        made = Columns(self.owner)
+        made.places, made.width = {**self.places, **new}, width
+        return made
+
+    def row(self, x: Any) -> Floats | None:
+        """The numbers of one row, not yet known to be finite; None if it has a feature without a column."""
+        places = self.places
+        try:
+            if len(x) == len(places):
+                get, pack = self._whole or self._prepare()
+                return np.frombuffer(pack(*get(x)))
+        except KeyError:
+            pass
+        except (*NOT_A_NUMBER, TypeError):
+            raise self.fault(x) from None
+        try:
+            used = [places[name] for name in x]
+            row = np.zeros(self.width)
+            row[used] = np.frombuffer(struct.pack(f"{len(used)}d", *x.values()))
+        except KeyError:
+            return None
+        except (*NOT_A_NUMBER, TypeError, AttributeError):
+            raise self.fault(x) from None
+        return row
+
+    def _prepare(self) -> tuple[Callable[[Any], tuple[Any, ...]], Callable[..., bytes]]:
+        """How to read a row that has all features: a good deal faster than looking for each."""
+        names = tuple(self.places)
+        get = itemgetter(*names) if len(names) > 1 else lambda x: tuple(x[name] for name in names)
+        self._whole = get, struct.Struct(f"{len(names)}d{8 * (self.width - len(names))}x").pack
+        return self._whole
+
+    def table(self, X: Any, new: Mapping[Name, int], width: int) -> Floats:
+        """The numbers of one row or of a frame (as narwhals wraps it), new features in their columns; all finite."""
+        if isinstance(X, Mapping):
+            names = list(X)
+            try:
+                values = np.frombuffer(struct.pack(f"{len(names)}d", *X.values()))[None]
+            except NOT_A_NUMBER:
+                raise self.fault(X) from None
+        else:
+            names, values = list(X.columns), np.empty(X.shape)
+            for i, name in enumerate(names):
+                values[:, i] = X[name].to_numpy() if X[name].dtype.is_numeric() else self._numbers(name, list(X[name]))
+        if not np.isfinite(values).all():
+            row, i = np.argwhere(~np.isfinite(values))[0].tolist()
+            raise self._wrong(names[i], float(values[row, i]), "finite", row, len(values))
+        table = np.zeros((len(values), width))
+        table[:, [new[name] if name in new else self.places[name] for name in names]] = values
+        return table
+
+    def _numbers(self, name: Name, values: list[Any]) -> Floats:
+        try:
+            return np.frombuffer(struct.pack(f"{len(values)}d", *values))
+        except NOT_A_NUMBER:
+            row = next(row for row, value in enumerate(values) if not _is_number(value))
+            raise self._wrong(name, values[row], NUMBERS, row, len(values)) from None
+
+    def fault(self, x: Any) -> ValueError:
+        """What is wrong with a row that is not one of numbers."""
+        if not isinstance(x, Mapping):
+            return _checks.wrong(self.owner, "x", "a dict of features", x)
+        name, value = next((name, value) for name, value in x.items() if not _is_number(value))
+        return self._wrong(name, value, NUMBERS, 0, 1)
+
+    def _wrong(self, name: Name, value: Any, rule: str, row: int, rows: int) -> ValueError:
+        shown = value if isinstance(value, float) else repr(value)
+        where = f" in row {row}" if rows > 1 else ""
+        return _checks.wrong(self.owner, "x", rule, f"{shown} for the feature {name!r}{where}")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        struct.pack("d", value)
+    except NOT_A_NUMBER:
+        return False
+    return True
+
+
+class Learned:
+    """All that a model has learned: an estimator, the columns of its features, and its labels."""
+
+    learner: Learner  # the estimator's, once it has learned
+
+    def __init__(self, estimator: Any, columns: Columns, labels: list[Label]) -> None:
+        self.estimator, self.columns, self.labels = estimator, columns, labels
+        self.given = bool(labels)
+        self.averaged = bool(estimator._average())
+        self.targets: dict[Label, float] = {}  # what the learner calls the labels
+        self.name: Any = None  # of the targets in the last frame
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "learner"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "learner_" in self.estimator.__dict__:
+            self.learner = self.estimator.learner_  # the same one, not a copy of its own
+
+    def target(self, label: Any) -> float | None:
+        """What the learner calls a label; None if it was not seen before."""
+        try:
+            return self.targets.get(label)
+        except TypeError:  # not hashable
+            return None
+
+    def learn_fast(self, x: Row, target: Any, w: float) -> bool:
+        """Learn one row if compiled code takes it as it is; False if it has to be looked at. For any thread."""
+        row = self.columns.row(x)
+        try:
+            return row is not None and target is not True and self.learner.learn_fast(row, target, w) is not None
+        except TypeError:
+            return False
+
+    def learn_one(self, x: Row, target: Any, w: float) -> bool:
+        """Learn one row; False if it has a feature that was not learned before. For one thread at a time."""
+        row = self.columns.row(x)
+        if row is None:
+            return False
+        try:
+            self.learner.learn_one(row, target, w)
+        except ValueError:
+            self.columns.table(x, {}, self.columns.width)  # names the feature, if it was one
+            raise
+        return True
+
+    def score_fast(self, x: Row) -> float | None:
+        """The score, if compiled code makes it; None if the row has to be looked at. For any thread."""
+        row = None if self.averaged else self.columns.row(x)
+        return None if row is None else self.learner.score_fast(row)
+
+    @property
+    def scales(self) -> bool:
+        """Whether targets are learned in units of their own."""
+        return self.estimator._moments() is not None
+
+    def learn_target(self, x: Row, y: Any, w: Any) -> bool:
+        """The same for a target, in the units of those so far; False also for what is better told the long way."""
+        moments = self.estimator._moments()
+        if moments is None:
+            return self.learn_one(x, y, w)
+        plain = isinstance(y, (float, int)) and not isinstance(y, bool) and isinstance(w, (float, int))
+        if not plain or not 0 <= w < math.inf:
+            return False
+        scaled, after = targets.follow(moments, float(y), float(w))
+        if not math.isfinite(after[3]) or not self.learn_one(x, scaled, w):
+            return False
+        self.estimator._target_moments = after
+        return True
+
+    def outward(self, scores: Any) -> Any:
+        """Scores of a regressor as the outside sees them."""
+        if self.estimator._moments() is None:
+            return scores
+        mean, deviation = self.estimator._units()
+        return scores * deviation + mean
+
+    def score_one(self, x: Row) -> Any:
+        """The score, or one for each class. For one thread at a time: a new feature may want more columns."""
+        row = self.columns.row(x)
+        if row is None:
+            row = self.table(x)[0]
+        try:
+            return self.learner.score(row[None], average=True)[0] if self.averaged else self.learner.score_one(row)
+        except ValueError:
+            self.columns.table(x, {}, self.columns.width)
+            raise
+
+    def table(self, X: Any) -> Floats:
+        """Rows to score. A feature never learned stands in a spare column, where all points are 0."""
+        new = self.columns.new(X if isinstance(X, Mapping) else X.columns)
+        table = self.columns.table(X, new, self.columns.room(new))
+        self.widen(table.shape[1])
+        return table
+
+    def widen(self, width: int) -> None:
+        """Give all points columns of zeros, up to so many: no product and no distance changes."""
+        more = ((0, 0), (0, width - self.columns.width))
+        if width == self.columns.width:
+            return
+        self.learner.retire()
+        state, kernel = self.learner.state(), self.learner.kernel
+        some = np.vstack([state["points"][:4], np.ones((1, self.columns.width))])
+        narrow, wide = kernel(some, some), kernel(np.pad(some, more), np.pad(some, more))
+        if not np.abs(wide - narrow).max() <= 1e-9 * np.abs(narrow).max():
+            self.learner.restore(state)
+            rule = "the same with columns of zeros, where features come later"
+            raise _checks.wrong(self.columns.owner, "kernel", rule, kernel)
+        for name in ("points", "dropped_points"):
+            state[name] = np.pad(state[name], more)
+        self.learner.restore(state)
+        self.estimator.n_features_in_ = width
+        self.columns = self.columns.added({}, width)  # last: a row of it fits the learner

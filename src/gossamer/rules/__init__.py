@@ -1,0 +1,24 @@
+"""Update rules: what one example does to the model, as pure functions of numbers.
+
+A rule sees the score of the example, never the expansion: that is why each costs O(1) after the prediction.
+"""
+
+from gossamer.rules.base import Example, Rule, Step, as_rule
+from gossamer.rules.descent import SVMD, Gradient, Implicit
+from gossamer.rules.margin import ALMA, ROMMA, Adatron, PassiveAggressive, Perceptron, Projection
+
+__all__ = [
+    "ALMA",
+    "ROMMA",
+    "SVMD",
+    "Adatron",
+    "Example",
+    "Gradient",
+    "Implicit",
+    "PassiveAggressive",
+    "Perceptron",
+    "Projection",
+    "Rule",
+    "Step",
+    "as_rule",
+]

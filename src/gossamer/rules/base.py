@@ -1,0 +1,129 @@
+"""What an update rule is: a pure function from the score of an example to a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from gossamer import _checks
+from gossamer._registry import twin_of
+from gossamer._typing import Floats
+from gossamer.losses import Loss
+
+#: How the step size changes with the round t = 1, 2, ...: rate * schedule(t).
+Schedule = str | Callable[[int], float]
+
+SCHEDULES = ("constant", "inverse_sqrt")
+
+#: k(x, x) up to here counts as zero.
+TINY = 1e-300
+
+
+class Trace(NamedTuple):
+    """How SVMD's trace moves: v <- keep v - drift f + coefficient k(x, .), and the step size from now on."""
+
+    keep: float
+    drift: float
+    coefficient: Any
+    rate: float
+
+
+class Step(NamedTuple):
+    """What a rule decided: all coefficients times ``keep``, a new one (or one per class), the offset and the level."""
+
+    keep: float
+    coefficient: Any
+    offset: float
+    level: float
+    trace: Trace | None = None
+
+
+class Example(NamedTuple):
+    """What a rule sees: the example, through its score, and a few numbers about the model."""
+
+    value: Any  # f(x), without the offset; with several classes a vector
+    offset: float
+    y: float
+    kappa: float  # k(x, x)
+    rate: float = 1.0
+    weight: float = 1.0
+    norm2: float = 0.0  # ||f||^2
+    updates: int = 0  # so far
+    own: float = 0.0  # the coefficient the example already has, if it came before
+    trace: Any = None  # v(x)
+    inner: float = 0.0  # <f, v>
+    last_rate: float = 0.0  # the step size before, of a rule that adapts it
+
+
+class Rule:
+    """One update of the model. A subclass says `step`, and which losses it goes with in `check`."""
+
+    twin: ClassVar[str | None] = None
+    needs_trace: ClassVar[bool] = False
+    #: Whether an example may come back under its id and change its own coefficient.
+    needs_ids: ClassVar[bool] = False
+    rate: float = 1.0
+    schedule: Schedule = "constant"
+    fit_intercept: bool = False
+
+    @property
+    def needs_norm(self) -> bool:
+        """Whether the step looks at the norm of f."""
+        return False
+
+    def step(self, loss: Loss, e: Example) -> Step:
+        """The update for one example."""
+        raise NotImplementedError
+
+    def check(self, loss: Loss) -> None:
+        """Raise if the rule and the loss do not go together."""
+        if self.fit_intercept and loss.target in ("none", "label"):
+            raise _checks.wrong(self, "fit_intercept", f"False for {type(loss).__name__}", True)
+
+    def check_rates(self, rates: Floats, first: int) -> None:
+        """Raise if a step size of the rounds first, first + 1, ... is out of range."""
+        bad = ~((rates > 0) & np.isfinite(rates))
+        if bad.any():
+            t = first + int(np.argmax(bad))
+            raise _checks.wrong(self, "schedule", "positive and finite", f"{rates[t - first]:g} at t = {t}")
+
+    def rates(self, first: int, count: int) -> Floats:
+        """The step sizes of the rounds first ... first + count - 1."""
+        times = np.arange(first, first + count)
+        if callable(self.schedule):
+            factors = np.array([float(self.schedule(int(t))) for t in times], dtype=np.float64)
+        else:
+            factors = np.ones(count) if self.schedule == "constant" else 1.0 / np.sqrt(times)
+        return np.asarray(self.rate * factors)
+
+    def compiled(self) -> tuple[str, tuple[float, ...]] | None:
+        """The C++ twin's name and numbers; None for a rule without one."""
+        name = twin_of(self)
+        return None if name is None else (name, self.numbers())
+
+    def numbers(self) -> tuple[float, ...]:
+        """The parameters that the C++ twin takes: rate, 1 if it falls with 1 / sqrt(t), intercept, then its own."""
+        return (float(self.rate), float(self.schedule == "inverse_sqrt"), float(self.fit_intercept))
+
+    def _check_common(self) -> None:
+        _checks.number(self, "rate", self.rate, 0.0, math.inf)
+        if not callable(self.schedule) or hasattr(self.schedule, "diag"):  # a kernel is callable too
+            _checks.one_of(self, "schedule", self.schedule, SCHEDULES)
+        _checks.one_of(self, "fit_intercept", self.fit_intercept, [False, True])
+
+
+def as_rule(rule: Any) -> Rule:
+    """A Rule, or a clear error."""
+    if isinstance(rule, Rule):
+        return rule
+    raise _checks.wrong("Learner", "rule", "a Rule, such as Implicit(C=1.0)", rule)
+
+
+def goes_with(rule: Rule, loss: Loss, *known: type[Loss]) -> None:
+    """Raise unless the loss is of a known type, and fixed."""
+    if type(loss) not in known or loss.adapts:
+        names = " or ".join(part.__name__ for part in known)
+        raise _checks.wrong("Learner", "loss", f"{names}, without nu, with {type(rule).__name__}", loss)

@@ -1,0 +1,7 @@
+"""The helpers in all folders of the tests can be imported by their names once this module has been."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), *(str(folder) for folder in sorted(HERE.iterdir()) if folder.is_dir())]

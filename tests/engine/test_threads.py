@@ -153,7 +153,7 @@ from gossamer import Learner
 from gossamer.budgets import Nystrom, Smallest
 from gossamer.kernels import Gaussian
 from gossamer.rules import Implicit
-from gossamer.semiseparable import Additive, Exponential
+from gossamer.kernels import Additive, Exponential
 
 faulthandler.dump_traceback_later(30, exit=True)
 kind = sys.argv[1]

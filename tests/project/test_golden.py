@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parent / "golden.py"
+SCRIPT = Path(__file__).parents[1] / "golden.py"
 #: A few cases of the engine whose scores do not depend on the split: one column, compiled code.
 ENGINE = ["--groups", "engine", "--only", "^engine/native/float../Gaussian/(Hinge|Squared)/(Implicit|Perceptron)/"]
 SOME = "store-v1|KernelPerceptron/two/bud|compare, settings"

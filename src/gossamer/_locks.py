@@ -1,9 +1,9 @@
-"""Taking turns: how a Python object is used by several threads.
+"""A readers-writer lock for every Python object that several threads may use.
 
-One thread at a time changes an object (a method under ``@changes``); many may look at it together (``@looks``), but not
-while it is changed. Python code runs meanwhile: the kernel of a user, or the ``__del__`` of something that is
-collected. If that changes the same object, or waits for a thread that waits for this one, the call raises RuntimeError.
-So nothing is changed halfway through a change, and nothing waits for ever.
+One thread at a time writes an object (a method under ``@exclusive``); many may read it together (``@shared``), but not
+while it is written. Callbacks run meanwhile: the kernel of a user, or the ``__del__`` of an object that is collected.
+If a callback writes the same object, or waits for a thread that waits for this one, the call raises RuntimeError. So no
+write happens in the middle of another call, and no deadlock is possible.
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 Method = Callable[Concatenate[Owner, Given], Result]
 
-#: The turn of each object that has been used: not one of its attributes, which are copied, compared and stored.
-_turns: WeakKeyDictionary[Any, Turn] = WeakKeyDictionary()
-#: Which turn each thread is about to wait for.
-_waiting: dict[int, Turn] = {}
+#: The lock of each object that has been used: not one of its attributes, which are copied, compared and stored.
+_locks: WeakKeyDictionary[Any, SharedLock] = WeakKeyDictionary()
+#: The lock that each thread is about to wait for.
+_waiting: dict[int, SharedLock] = {}
 #: The thread that waits for a worker to end, for each worker.
 _callers: dict[int, int] = {}
 
 
-class Turn:
-    """Who uses an object: one thread that changes it, or some that look at it."""
+class SharedLock:
+    """The lock of one object: one thread that writes it, or several that read it."""
 
-    __slots__ = ("changer", "empty", "lock", "lookers", "name")
+    __slots__ = ("mutex", "name", "no_readers", "readers", "writer")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.lock = threading.RLock()  # its own context manager loses no lock to a Ctrl-C, as one written in Python may
-        self.changer = 0
-        self.lookers: dict[int, int] = {}
-        self.empty: threading.Event | None = None  # for a changer that waits until nobody looks any more
+        self.mutex = threading.RLock()  # its own context manager survives a Ctrl-C; one written in Python may not
+        self.writer = 0
+        self.readers: dict[int, int] = {}
+        self.no_readers: threading.Event | None = None  # for a writer that waits until the last reader leaves
 
-    def wait_until_empty(self, me: int) -> None:
-        """Those who look leave; nobody else comes in, since this thread has the lock."""
-        before, event = self.empty, threading.Event()  # before: this thread waits already, and this is a callback
+    def wait_for_readers(self, me: int) -> None:
+        """Wait until the readers leave; no other thread comes in, since this one has the mutex."""
+        before, event = self.no_readers, threading.Event()  # before: this thread waits already, and this is a callback
         try:
-            self.empty = event
-            while self.lookers:
-                self.refuse_ring(me)
-                event.wait(0.05)  # a callback may hold up the one who would tell
+            self.no_readers = event
+            while self.readers:
+                self.refuse_deadlock(me)
+                event.wait(0.05)  # a callback may delay the reader that would set it
                 event.clear()
         finally:
-            self.empty = before
+            self.no_readers = before
             if before is not None:
                 before.set()
 
     def is_within(self, me: int) -> bool:
-        """Whether this thread, or the caller whose worker it is, uses the object already."""
+        """Whether this thread, or the caller that waits for it as a worker, uses the object already."""
         caller = _callers.get(me, me)
-        return self.changer in (me, caller) or me in self.lookers or caller in self.lookers
+        return self.writer in (me, caller) or me in self.readers or caller in self.readers
 
-    def refuse_ring(self, me: int) -> None:
-        """Raise if one of those whom this thread would wait for waits for it. Whoever closes a ring sees it."""
+    def refuse_deadlock(self, me: int) -> None:
+        """Raise if a thread that this one would wait for waits for it. The thread that closes the cycle sees it."""
         found, todo = {0}, [self]
         while todo:
-            turn = todo.pop()
-            users = {turn.changer, *list(turn.lookers)}
+            lock = todo.pop()
+            users = {lock.writer, *list(lock.readers)}
             users |= {worker for worker, caller in list(_callers.items()) if caller in users}
             for thread in users - found:
                 if thread in (me, _callers.get(me)):
@@ -76,15 +76,15 @@ class Turn:
                     todo.append(_waiting[thread])
 
     def within(self) -> RuntimeError:
-        """The error for a change within a call to the same object."""
+        """The error for a write within a call to the same object."""
         what = f"{self.name} must not be changed within a call to it."
         return RuntimeError(f"{what} A callback tried to: a kernel, a schedule, a __del__, ...")
 
 
-def turn_of(owner: Any) -> Turn:
-    """The turn of an object, made when it is first asked for."""
-    turn = _turns.get(owner)
-    return _turns.setdefault(owner, Turn(type(owner).__name__)) if turn is None else turn
+def lock_of(owner: Any) -> SharedLock:
+    """The lock of an object, made at its first use."""
+    lock = _locks.get(owner)
+    return _locks.setdefault(owner, SharedLock(type(owner).__name__)) if lock is None else lock
 
 
 def publish(owner: Any, attributes: dict[str, Any], instead_of: tuple[str, ...] = ()) -> None:
@@ -94,75 +94,75 @@ def publish(owner: Any, attributes: dict[str, Any], instead_of: tuple[str, ...] 
     owner.__dict__ = {**kept, **attributes}
 
 
-def changes(method: Method[Owner, Given, Result]) -> Method[Owner, Given, Result]:
-    """A method that one thread runs while no other changes the object or looks at it."""
+def exclusive(method: Method[Owner, Given, Result]) -> Method[Owner, Given, Result]:
+    """Let one thread run the method while no other writes or reads the object."""
 
     @functools.wraps(method)
     def alone(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        turn, me = turn_of(self), get_ident()
-        if turn.is_within(me):
-            raise turn.within()
+        lock, me = lock_of(self), get_ident()
+        if lock.is_within(me):
+            raise lock.within()
         before = _waiting.get(me)  # in a callback, the thread may be about to wait already
         try:
-            _waiting[me] = turn  # told before it is looked for, so that of two who close a ring one sees it
-            if turn.changer:
-                turn.refuse_ring(me)
-            with turn.lock:
-                if turn.lookers:
-                    turn.wait_until_empty(me)
+            _waiting[me] = lock  # set before the search, so that of two threads that close a cycle one sees it
+            if lock.writer:
+                lock.refuse_deadlock(me)
+            with lock.mutex:
+                if lock.readers:
+                    lock.wait_for_readers(me)
                 try:
-                    turn.changer = me
+                    lock.writer = me
                     _stop_waiting(me, before)
                     return method(self, *args, **kwargs)
                 finally:
-                    turn.changer = 0
+                    lock.writer = 0
         finally:
             _stop_waiting(me, before)
 
     return alone
 
 
-def _stop_waiting(me: int, before: Turn | None) -> None:
+def _stop_waiting(me: int, before: SharedLock | None) -> None:
     if before is None:
         _waiting.pop(me, None)
     else:
         _waiting[me] = before
 
 
-def looks(method: Method[Owner, Given, Result]) -> Method[Owner, Given, Result]:
-    """A method that several threads may run at once, but not while one changes the object."""
+def shared(method: Method[Owner, Given, Result]) -> Method[Owner, Given, Result]:
+    """Let several threads run the method at once, but not while one writes the object."""
 
     @functools.wraps(method)
     def together(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        return look(self, lambda: method(self, *args, **kwargs))
+        return run_shared(self, lambda: method(self, *args, **kwargs))
 
     return together
 
 
-def look(owner: Any, work: Callable[[], Result]) -> Result:
-    """Do something during which nobody changes the object."""
-    turn, me = turn_of(owner), get_ident()
-    if turn.is_within(me):  # within a call: as things are now
+def run_shared(owner: Any, work: Callable[[], Result]) -> Result:
+    """Run ``work`` while no thread writes the object."""
+    lock, me = lock_of(owner), get_ident()
+    if lock.is_within(me):  # within a call: read the state as it is now
         return work()
     before = _waiting.get(me)
     try:
-        _waiting[me] = turn
-        if turn.changer:
-            turn.refuse_ring(me)
-        with turn.lock:
-            turn.lookers[me] = 1
+        _waiting[me] = lock
+        if lock.writer:
+            lock.refuse_deadlock(me)
+        with lock.mutex:
+            lock.readers[me] = 1
         _stop_waiting(me, before)
         return work()
     finally:
         _stop_waiting(me, before)
-        turn.lookers.pop(me, None)
-        empty = turn.empty
-        if empty is not None and not turn.lookers:
-            empty.set()
+        lock.readers.pop(me, None)
+        no_readers = lock.no_readers
+        if no_readers is not None and not lock.readers:
+            no_readers.set()
 
 
 def as_worker(caller: int, work: Callable[[Any], Result]) -> Callable[[Any], Result]:
-    """Work for a thread of a pool, whose ``caller`` waits for it: its callbacks are within the caller's calls."""
+    """Wrap work for a thread of a pool that ``caller`` waits for: its callbacks are within the caller's calls."""
 
     def run(item: Any) -> Result:
         me = get_ident()
@@ -175,17 +175,17 @@ def as_worker(caller: int, work: Callable[[Any], Result]) -> Callable[[Any], Res
     return run
 
 
-class Copied:
-    """Copies and pickles of an object are of one moment."""
+class Snapshot:
+    """A class whose copies and pickles are snapshots: everything in them is of one moment."""
 
     def __getstate__(self) -> Any:
         before = super().__getstate__
-        return look(self, lambda: copy.deepcopy(before()))
+        return run_shared(self, lambda: copy.deepcopy(before()))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = type(self).__new__(type(self))
         memo[id(self)] = made
-        look(self, lambda: made.__dict__.update(copy.deepcopy(self.__dict__, memo)))
+        run_shared(self, lambda: made.__dict__.update(copy.deepcopy(self.__dict__, memo)))
         return made
 
     def __copy__(self) -> Any:

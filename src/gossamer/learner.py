@@ -16,7 +16,7 @@ from gossamer._engine.native import Batch, Native
 from gossamer._engine.select import Machine, check_tracked
 from gossamer._engine.state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
 from gossamer._engine.trees import Trees
-from gossamer._locks import changes, looks
+from gossamer._locks import exclusive, shared
 from gossamer._registry import own_rates
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
@@ -123,14 +123,14 @@ class Learner(Stored):
         before anything has changed.
         """
         options = (X, y, sample_weight, ids, with_levels)
-        return self._learn_in_turn(*options) if self._takes_turns() else self._learn(*options)
+        return self._learn_locked(*options) if self._needs_lock() else self._learn(*options)
 
-    def _takes_turns(self) -> bool:
+    def _needs_lock(self) -> bool:
         """Whether a call to learn is one step for other threads only if they are kept out; the core does so itself."""
         return own_rates(self.rule) or not isinstance(self._machine, Native)
 
-    @changes
-    def _learn_in_turn(self, *options: Any) -> Floats | tuple[Floats, Floats]:
+    @exclusive
+    def _learn_locked(self, *options: Any) -> Floats | tuple[Floats, Floats]:
         return self._learn(*options)
 
     def _learn(
@@ -298,10 +298,10 @@ class Learner(Stored):
         machine = self._machine
         if machine is None:
             return nothing
-        return ask(machine) if isinstance(machine, Native) else self._asked_in_turn(ask, machine)
+        return ask(machine) if isinstance(machine, Native) else self._asked_locked(ask, machine)
 
-    @looks
-    def _asked_in_turn(self, ask: Callable[[Any], Any], machine: Machine) -> Any:
+    @shared
+    def _asked_locked(self, ask: Callable[[Any], Any], machine: Machine) -> Any:
         return ask(machine)
 
     def _number(self, name: str, otherwise: float) -> Any:
@@ -390,7 +390,7 @@ class Learner(Stored):
         if isinstance(machine, Native):
             machine.core.retire()
 
-    @changes
+    @exclusive
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a `state` of a learner with the same parts."""
         self._restore(state)

@@ -31,7 +31,7 @@ import numpy as np
 
 import gossamer
 from gossamer import Learner, OnlineScaler, pipeline, store
-from gossamer._locks import look
+from gossamer._locks import run_shared
 from gossamer.bank import ModelBank
 from gossamer.budgets import Fourier, Nystrom, Project, Smallest
 from gossamer.estimators import OnlineClassifier, OnlineDetector
@@ -96,7 +96,7 @@ def check(right: bool, what: str) -> None:
 def estimator(model: Any) -> Subject:
     """An estimator or a pipeline: all that scikit-learn's verbs do, and what Gossamer adds."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    subject = Subject({}, lambda: (look(model, lambda: last.n_seen_), last.learner_.state()))
+    subject = Subject({}, lambda: (run_shared(model, lambda: last.n_seen_), last.learner_.state()))
     labels = isinstance(last, OnlineClassifier)
     two = not labels or not model.__sklearn_tags__().classifier_tags.multi_class
     detects = isinstance(last, OnlineDetector)
@@ -307,7 +307,7 @@ def river_model(name: str) -> Subject:
 
     for _ in range(3):
         learn(random.Random(1))
-    subject.look = lambda: look(made, made.learner.state)
+    subject.look = lambda: run_shared(made, made.learner.state)
     subject.verbs = {
         "learn": learn, "predict": predict, "many": many, "copy": lambda _: copy.deepcopy(made),
         "pickle": lambda chance: pickle.loads(pickle.dumps(made)),

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from gossamer import _checks
-from gossamer._locks import changes, looks
+from gossamer._locks import exclusive, shared
 from gossamer._typing import Array, Floats
 from gossamer.bank import keyed
 from gossamer.bank.compact import compact, head
@@ -104,7 +104,7 @@ class ModelBank:
 
     # ------------------------------------------------------------------------------------------------------- learning
 
-    @changes
+    @exclusive
     def learn(
         self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None
     ) -> Floats:
@@ -208,7 +208,7 @@ class ModelBank:
             watch(self, scores)
         return scores, winners
 
-    @changes
+    @exclusive
     def _ask(self, method: str, keys: Any, X: Any, unknown: str, room: Callable[[int], Any]) -> Any:
         """What the engine finds for the rows of all keys that have a model, in arrays that ``room`` makes."""
         _checks.one_of(self, "unknown", unknown, ["raise", "default"])
@@ -238,7 +238,7 @@ class ModelBank:
     def __len__(self) -> int:
         return len(self._shelf)
 
-    @looks
+    @shared
     def __contains__(self, key: Any) -> bool:
         with self._lock:
             return type(key) in keyed.KEYS and self._shelf.has(key)
@@ -246,13 +246,13 @@ class ModelBank:
     def __iter__(self) -> Iterator[Any]:
         return self.keys()
 
-    @looks
+    @shared
     def keys(self) -> Iterator[Any]:
         """The keys of all models, as they are now."""
         with self._lock:
             return iter(list(self._shelf.keys()))
 
-    @changes
+    @exclusive
     def model(self, key: Any) -> Any:
         """An estimator that goes on from the model of a key, independent of the bank."""
         with self._lock:
@@ -262,13 +262,13 @@ class ModelBank:
                 first.feature_names_in_ = self.feature_names_in_.copy()
             return model
 
-    @changes
+    @exclusive
     def dump(self, key: Any) -> bytes:
         """The model of a key as bytes, for the `put` of a bank with the same model: checksummed, without pickle."""
         with self._lock:
             return bytes(self._engine.pack(self._state(key), self._labels))
 
-    @changes
+    @exclusive
     def put(self, key: Any, data: bytes) -> None:
         """Take over a model that `dump` gave; one that the key has is replaced. Wrong bytes change nothing."""
         if type(key) not in keyed.KEYS:
@@ -288,7 +288,7 @@ class ModelBank:
             self._connect(engine, labels)
             self._shelf.put([key], [state], [state if known else None])
 
-    @changes
+    @exclusive
     def drop(self, key: Any) -> None:
         """Forget the model of a key."""
         with self._lock:
@@ -314,7 +314,7 @@ class ModelBank:
 
     # ----------------------------------------------------------------------------------------------------------- file
 
-    @changes
+    @exclusive
     def commit(self, offset: Any = None) -> None:
         """Store all models, and the offset (if none is given, that of the last `learn`), in one transaction.
 
@@ -326,7 +326,7 @@ class ModelBank:
             if told is not None:
                 self.offset = json.loads(told)
 
-    @changes
+    @exclusive
     def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Write all models as they are now, and the offset, to a new file; `restore` reads it."""
         with self._lock:
@@ -354,7 +354,7 @@ class ModelBank:
             raise
         return bank
 
-    @changes
+    @exclusive
     def close(self) -> None:
         """Give the file back. What was not committed is lost; the bank cannot be used any more.
 

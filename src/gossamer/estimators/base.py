@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks
-from gossamer._locks import Copied, changes, publish
+from gossamer._locks import Snapshot, exclusive, publish
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget
@@ -22,7 +22,7 @@ from gossamer.losses import Loss
 from gossamer.rules import Rule
 
 
-class Online(Shown, KernelParameters, Stored, Copied, BaseEstimator):  # type: ignore[misc]
+class Online(Shown, KernelParameters, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     """A Learner made of the parameters. A subclass says which loss, rule and budget they mean.
 
     Threads learn one after the other. What was learned is replaced in one step (`publish`), so that who reads
@@ -120,7 +120,7 @@ class Online(Shown, KernelParameters, Stored, Copied, BaseEstimator):  # type: i
         divergence.inherit(fresh, self)
         return self
 
-    @changes
+    @exclusive
     def _replace(self, learned: dict[str, Any]) -> None:
         publish(self, learned, instead_of=LEARNED)
 

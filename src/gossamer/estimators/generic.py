@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from gossamer import _checks
-from gossamer._locks import changes
+from gossamer._locks import exclusive
 from gossamer._typing import Array, Floats
 from gossamer.estimators import divergence, fitting, inputs, labels as _labels, targets as _targets
 from gossamer.estimators.base import Online
@@ -60,7 +60,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """
         return self._learn(X, y, sample_weight, None)
 
-    @changes
+    @exclusive
     @inputs.speaks
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Floats:
         names = self._names(X)
@@ -229,7 +229,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         self.predict_learn(X, y, sample_weight)
         return self
 
-    @changes
+    @exclusive
     @inputs.speaks
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row and then learn it; returns the predictions."""
@@ -311,7 +311,7 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         self.predict_learn(X, y, sample_weight)
         return self
 
-    @changes
+    @exclusive
     def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Floats:
         """Score each row and then learn it; returns f(x) - rho as it was then, negative for an alarm."""
         scores, levels = self._learn(X, sample_weight)

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from gossamer import _checks
-from gossamer._locks import Copied, changes, looks
+from gossamer._locks import Snapshot, exclusive, shared
 from gossamer._stored import Stored
 from gossamer._typing import Floats
 
@@ -39,7 +39,7 @@ def _looking(name: str) -> Any:
     """A method of scikit-learn's Pipeline that waits while another thread learns: the steps are of one moment then."""
     found = inspect.getattr_static(Pipeline, name)
 
-    @looks
+    @shared
     @functools.wraps(getattr(found, "fn", found))
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
@@ -49,7 +49,7 @@ def _looking(name: str) -> Any:
     return available_if(lambda self: hasattr(super(OnlinePipeline, self), name))(method)
 
 
-class OnlinePipeline(Stored, Copied, Pipeline):  # type: ignore[misc]
+class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
     """scikit-learn's Pipeline, for streams: `partial_fit` and `predict_learn` go on with more rows.
 
     ``fit`` is that of scikit-learn: it starts anew, and each transformer learns all rows before it hands them on.
@@ -118,7 +118,7 @@ class OnlinePipeline(Stored, Copied, Pipeline):  # type: ignore[misc]
         scores: Floats = self._learn("predict_learn", X, y, parameters)
         return scores
 
-    @changes
+    @exclusive
     def _learn(self, method: str, X: Any, y: Any, parameters: dict[str, Any]) -> Any:
         """Run transformers that are copies, then the model, which fails whole or not at all; only then keep them."""
         self._check_steps()
@@ -134,7 +134,7 @@ class OnlinePipeline(Stored, Copied, Pipeline):  # type: ignore[misc]
         self._commit(learned)
         return result
 
-    @changes
+    @exclusive
     def _replace(self, learned: list[Any]) -> None:
         self._commit(learned)
 

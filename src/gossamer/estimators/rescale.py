@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer._locks import looks
+from gossamer._locks import shared
 from gossamer._typing import Array, Floats
 from gossamer.kernels import Additive
 from gossamer.learner import Learner
@@ -141,7 +141,7 @@ class Rescaled(Learner):
             raise _checks.not_finite(self, P)
         return P
 
-    def _takes_turns(self) -> bool:
+    def _needs_lock(self) -> bool:
         return True
 
     def _learn(self, X: Any, *options: Any) -> Any:
@@ -160,12 +160,12 @@ class Rescaled(Learner):
             P = self.coordinates_of(self.check_rows(X))
             self.kernel = self.kernel.resolve(learned(no_moments(P.shape[1]), P)[0])
 
-    @looks
+    @shared
     def score_levels(self, X: Any, average: bool = False) -> tuple[Floats, Floats]:
         """As `Learner.score_levels`."""
         return super().score_levels(self.as_scored(X), average)
 
-    @looks
+    @shared
     def effects(self, X: Any) -> Floats:
         """As `Learner.effects`."""
         return super().effects(self.as_scored(X))
@@ -194,7 +194,7 @@ class Rescaled(Learner):
         """Count, first value, sum and squares of each coordinate (see `no_moments`); None before the first row."""
         return self._moments
 
-    @looks
+    @shared
     def state(self) -> dict[str, Any]:
         """As `Learner.state`."""
         return {**super().state(), "moments": self._moments} if self._machine is not None else {}

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _core
-from gossamer._locks import Copied, changes, publish
+from gossamer._locks import Snapshot, exclusive, publish
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
 from gossamer.estimators import inputs
@@ -21,7 +21,7 @@ MOST_ROWS = 2**62
 LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_")
 
 
-class OnlineScaler(Stored, Copied, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Scale every feature to mean 0 and deviation 1, as known so far.
 
     With keep = 1 - forget, and for row x in round t (West 1979; Welford 1962 for forget = 0):
@@ -94,7 +94,7 @@ class OnlineScaler(Stored, Copied, OneToOneFeatureMixin, TransformerMixin, BaseE
             check_is_fitted(self)
         return known
 
-    @changes
+    @exclusive
     def _learn(self, X: Any, *, fresh: bool, scale: bool) -> Array:
         """Learn the rows and commit at the end: a failure changes nothing. The rows, scaled if that is wanted."""
         forget = self._check_parameters()

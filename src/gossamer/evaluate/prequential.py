@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer._locks import changes, looks
+from gossamer._locks import exclusive, shared
 from gossamer.evaluate import metrics as _metrics
 from gossamer.evaluate.adapters import Face, last_step, learner_of, task_of
 from gossamer.evaluate.health import Health
@@ -139,7 +139,7 @@ class Prequential:
 
     # ------------------------------------------------------------------------------------------------- learning
 
-    @changes
+    @exclusive
     def update(self, X: Any, y: Any = None) -> Predictions:
         """Predict these rows, each before it is learned, and count; returns the predictions."""
         if y is None and self.task != "novelty":
@@ -191,7 +191,7 @@ class Prequential:
         """Whether the predictions have probabilities."""
         return self._face.tells
 
-    @changes
+    @exclusive
     def finish(self) -> Trace:
         """A last record for the rows that remain, and the trace."""
         if self._window:
@@ -199,7 +199,7 @@ class Prequential:
         return self.trace
 
     @property
-    @looks
+    @shared
     def trace(self) -> Trace:
         """What has been recorded so far."""
         return Trace(self.task, list(self._metrics), list(self._records), dict(self._confusion), self._unpredicted)
@@ -283,7 +283,7 @@ class Prequential:
 
     # ---------------------------------------------------------------------------------------------------- state
 
-    @looks
+    @shared
     def state(self) -> dict[str, Any]:
         """Everything but the model, as JSON can hold it: enough to go on exactly, with `restore`."""
         window = [
@@ -299,7 +299,7 @@ class Prequential:
         more = {"tally": self._tally.to_list(), "classes": sorted(self._classes), "warned": self._health.state()}
         return {**names, **more, "trace": self.trace.to_dict()}
 
-    @changes
+    @exclusive
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a `state` of an evaluation with the same parameters; the model is restored by itself."""
         trace = Trace.from_dict(state["trace"])

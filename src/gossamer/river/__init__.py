@@ -29,7 +29,7 @@ from scipy.special import expit, softmax
 
 import gossamer
 from gossamer import _checks
-from gossamer._locks import Copied, changes
+from gossamer._locks import Snapshot, exclusive
 from gossamer._typing import Floats
 from gossamer.estimators import OnlineClassifier, OnlineDetector, OnlineRegressor
 from gossamer.estimators.base import Online
@@ -51,7 +51,7 @@ OF_FIT = ("n_passes", "shuffle", "random_state")
 AVERAGE = '\n    average : whether predictions use the mean of all hypotheses (True, or "sparse" to bound its memory).'
 
 
-class _Model(Copied, base.Estimator):
+class _Model(Snapshot, base.Estimator):
     """What all models of this module share: the parameters of an estimator, and what was learned with them.
 
     Several threads may use a model: most rows go straight to compiled code, which takes turns; all others take turns
@@ -112,13 +112,13 @@ class _Model(Copied, base.Estimator):
     def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any) -> None:
         learned.estimator.partial_fit(table, y, sample_weight=weights)
 
-    @changes
+    @exclusive
     def _learn_long(self, x: Row, y: Any, w: float) -> None:
         """A row that compiled code does not take as it is."""
         if self._learned is None or not self._learned.learn_one(x, y, w):
             self._absorb(x, None if y is None else [y], w)
 
-    @changes
+    @exclusive
     def _score_long(self, x: Row) -> tuple[Any, Learned]:
         """The score of one row, or one for each class, and what was known then."""
         assert self._learned is not None
@@ -131,7 +131,7 @@ class _Model(Copied, base.Estimator):
             watch(self, np.atleast_1d(score)[None, :] if np.ndim(score) else np.array([score]))
         return score
 
-    @changes
+    @exclusive
     def _absorb_frame(self, X: Any, y: Any, w: Any) -> None:
         frame = self._frame(X)
         try:
@@ -147,7 +147,7 @@ class _Model(Copied, base.Estimator):
         except TypeError:
             raise _checks.wrong(self, "X", "a frame of pandas, polars, ...", type(X)) from None
 
-    @changes  # a new feature may want more columns
+    @exclusive  # a new feature may want more columns
     def _scores(self, X: Any) -> tuple[Floats, Learned] | None:
         """The scores of a frame, and what was known then; None before the first row."""
         learned = self._learned
@@ -177,7 +177,7 @@ class _Classifier(_Model, base.MiniBatchClassifier):
         if target is None or learned is None or not learned.learn_fast(x, target, w):
             self._learn_long(x, y, w)
 
-    @changes
+    @exclusive
     def _learn_long(self, x: Row, y: Any, w: float) -> None:
         learned = self._learned
         target = None if learned is None else learned.target(y)
@@ -301,7 +301,7 @@ class _Regressor(_Model, base.MiniBatchRegressor):
         if learned is None or learned.scales or not learned.learn_fast(x, y, w):
             self._learn_long(x, y, w)
 
-    @changes
+    @exclusive
     def _learn_long(self, x: Row, y: Any, w: float) -> None:
         if self._learned is None or not self._learned.learn_target(x, y, w):
             self._absorb(x, [y], w)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer._locks import look
+from gossamer._locks import run_shared
 from gossamer._stored import Stored
 from gossamer._typing import Array
 from gossamer.budgets import Budget
@@ -141,7 +141,7 @@ class Encoder:
 
     def _object(self, value: Any, path: tuple[str, ...]) -> Any:
         if isinstance(value, Stored):  # all of it of one moment
-            return look(value, lambda: self._written(value, path))
+            return run_shared(value, lambda: self._written(value, path))
         return self._written(value, path)
 
     def _written(self, value: Any, path: tuple[str, ...]) -> Any:

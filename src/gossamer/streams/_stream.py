@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer._locks import changes, looks
+from gossamer._locks import exclusive, shared
 from gossamer._typing import Array, Floats, Ints
 from gossamer.streams._describe import Seen, describe, look
 from gossamer.streams._find import NUMBER, Names, find_schema
@@ -250,7 +250,7 @@ class Stream:
         return self._row
 
     @property
-    @looks
+    @shared
     def position(self) -> dict[str, Any]:
         """Where the next row is: ``open_stream(source, position=...)`` goes on there."""
         at = self._mark(self._at, self._at_line)
@@ -264,7 +264,7 @@ class Stream:
     def __iter__(self) -> Iterator[Chunk]:
         return self
 
-    @changes
+    @exclusive
     def __next__(self) -> Chunk:
         while self._error is None:
             try:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer import _checks, _core
-from gossamer._locks import changes
+from gossamer._locks import exclusive
 from gossamer._stored import Stored
 from gossamer._typing import Image
 
@@ -183,7 +183,7 @@ class BackgroundSubtractor(Stored):
         _checks.number(self, "learningRate", learningRate, -math.inf, 1.0, "right")
         return self._apply(frame, learningRate)
 
-    @changes
+    @exclusive
     def _apply(self, frame: Any, learningRate: float) -> Image:
         pixels, bank = self._frame(frame)
         mask = np.empty(pixels.shape[:2], np.uint8)
@@ -251,7 +251,7 @@ class BackgroundSubtractor(Stored):
         seen = self._seen
         return {"shape": []} if seen is None else {"shape": list(seen[1]), **seen[0].state()}
 
-    @changes
+    @exclusive
     def restore(self, state: dict[str, Any]) -> Self:
         """Go on from a `state` of a subtractor with the same parameters; a bad one is refused and changes nothing."""
         shape = state.get("shape")

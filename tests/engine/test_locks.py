@@ -1,4 +1,4 @@
-"""Turns: who changes an object is alone, who looks is not; nothing changes halfway, and nothing waits for ever."""
+"""Locks: a writer is alone, readers are not; no write happens within another call, and no deadlock is possible."""
 
 import copy
 import pickle
@@ -10,45 +10,45 @@ import numpy as np
 import pytest
 
 from gossamer import Learner, SILKClassifier
-from gossamer._locks import Copied, as_worker, changes, look, looks
+from gossamer._locks import Snapshot, as_worker, exclusive, run_shared, shared
 from gossamer.budgets import Smallest
 from gossamer.kernels import Custom, Gaussian
 from gossamer.rules import Implicit
 
 
-class Counter(Copied):
-    """Two numbers that are equal, unless somebody looks while they are changed."""
+class Counter(Snapshot):
+    """Two numbers that are equal, unless a thread reads while another writes."""
 
     def __init__(self):
         self.one = self.two = 0
         self.within = lambda: None
 
-    @changes
+    @exclusive
     def add(self):
         self.one += 1
         time.sleep(0)
         self.within()
         self.two += 1
 
-    @looks
+    @shared
     def both(self):
         first = self.one
         time.sleep(0)
         return first, self.two
 
-    @looks
+    @shared
     def wait(self, barrier):
         barrier.wait(5)
 
-    @looks
-    def add_while_looking(self):
+    @shared
+    def add_while_reading(self):
         self.add()
 
     def __getstate__(self):
         return {**super().__getstate__(), "within": None}
 
 
-def test_one_changes_and_many_look():
+def test_one_writes_and_many_read():
     counter, stop = Counter(), []
 
     def watch():
@@ -77,7 +77,7 @@ def test_one_changes_and_many_look():
     assert counter.both() == (900, 900)
 
 
-def test_those_who_look_are_there_together():
+def test_readers_run_together():
     counter, barrier = Counter(), threading.Barrier(4)
     threads = [threading.Thread(target=counter.wait, args=(barrier,)) for _ in range(4)]
     for thread in threads:
@@ -93,20 +93,20 @@ def test_a_change_within_a_call_is_an_error():
     with pytest.raises(RuntimeError, match="within a call to it"):
         counter.add()
     with pytest.raises(RuntimeError, match="within a call to it"):
-        counter.add_while_looking()
+        counter.add_while_reading()
     counter.within = lambda: None
     counter.add()  # and nobody is kept out afterwards
     assert counter.both() == (2, 1)
 
 
-def test_one_may_look_within_a_change():
+def test_a_callback_may_read_within_a_write():
     counter, seen = Counter(), []
     counter.within = lambda: seen.append(counter.both())
     counter.add()
     assert seen == [(1, 0)]
 
 
-def test_a_ring_of_threads_is_an_error():
+def test_a_cycle_of_threads_is_an_error():
     """Two objects, two threads, each in a call to one that calls the other: one of them is told, and both end."""
     first, second, barrier, told = Counter(), Counter(), threading.Barrier(2), []
 
@@ -155,7 +155,7 @@ def test_copies_are_of_one_moment():
     while not done:
         made = pickle.loads(pickle.dumps(counter))
         bad += [made] if made.one != made.two else []
-        shallow = look(counter, lambda: copy.copy(counter))
+        shallow = run_shared(counter, lambda: copy.copy(counter))
         bad += [shallow] if shallow.one != shallow.two else []
     thread.join()
     assert not bad
@@ -226,7 +226,7 @@ def test_the_callback_of_a_worker_is_within_the_call_that_waits_for_it():
     assert seen == [(1, 0)] * 4
 
 
-def test_a_worker_that_waits_for_whom_its_caller_is_waited_for_by():
+def test_a_worker_and_its_caller_in_a_cycle():
     """A changes x and waits for a worker that changes y; B changes y and looks at x: one of them is refused."""
     x, y, inside = Counter(), Counter(), threading.Barrier(2)
     told = []

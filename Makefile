@@ -22,12 +22,14 @@ demo: $(VENV)/.extra-plot ## six learners on a drifting stream: tables, and a pi
 	@mkdir -p out
 	@$(BIN)/python -m gossamer demo --out out/demo.png $(ARGS)
 
-test: $(VENV)/.extra-test ## ruff, mypy, the tests, the examples in the docstrings
+test: $(VENV)/.extra-test ## ruff, mypy, import-linter, the tests, the examples in the docstrings
 	@command -v java > /dev/null && $(MAKE) --no-print-directory $(VENV)/.extra-spark || echo "without Spark: its tests are skipped"
 	@echo "ruff"
 	@$(BIN)/python -m ruff check .
 	@echo "mypy (the installed package)"
 	@$(BIN)/python -m mypy
+	@echo "import-linter (the direction of imports)"
+	@$(BIN)/lint-imports --no-cache
 	@echo "pytest"
 	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup $(ARGS)
 	@echo "doctests (of the installed package)"

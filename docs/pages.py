@@ -12,6 +12,7 @@ import inspect
 import os
 import pkgutil
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -148,47 +149,48 @@ def _escaped(text: str) -> str:
 # -------------------------------------------------------------------------------------------------------- the reference
 
 
+#: Top-level modules that are commands: the page cli.md describes them.
+COMMANDS = ("cli", "demo")
+
+
 def public_modules() -> list[ModuleType]:
-    """The modules that users import; the insides of the command line, commands/, have the page cli.md."""
+    """The package and the modules that users import: those of its top folder without an underscore.
+
+    A package's ``__all__`` is its surface. The files inside are where the code lives, and have no pages.
+    """
     import gossamer
 
-    found = [gossamer]
-    for module in pkgutil.walk_packages(gossamer.__path__, "gossamer."):
-        inner = module.name.split(".")[1:]
-        if not any(part.startswith("_") for part in inner) and inner[0] not in ("commands", "cli"):
-            found.append(importlib.import_module(module.name))
-    return found
+    names = [module.name for module in pkgutil.iter_modules(gossamer.__path__)]
+    public = [name for name in names if not name.startswith("_") and name not in COMMANDS]
+    return [gossamer, *(importlib.import_module(f"gossamer.{name}") for name in public)]
 
 
 def reference() -> dict[str, str]:
-    """A page for each public module, by its name. What a private module defines is shown where it is exported first."""
+    """A page for each public module, by its name, and the page that lists them."""
     modules = public_modules()
-    names = [module.__name__ for module in modules]
-    shown: set[int] = set()
-    made = {}
-    for module in modules[1:]:
-        members = [name for name in exported(module) if _is_here(module, name, names, shown)]
-        shown |= {id(getattr(module, name)) for name in members}
-        made[module.__name__] = _module_page(module, members, names)
-    made["gossamer"] = _first_page(modules)
+    homes = {id(getattr(m, name)): f"{m.__name__}.{name}" for m in reversed(modules[1:]) for name in exported(m)}
+    made = {module.__name__: _module_page(module, homes) for module in modules[1:]}
+    made["gossamer"] = _first_page(modules, homes)
     return made
 
 
 def exported(module: ModuleType) -> list[str]:
-    """The public names of a module, in the order of their definition."""
-    names = getattr(module, "__all__", None)
-    if names is None:
-        own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", "") == module.__name__]
-        names = [name for name in own if not name.startswith("_")]
-    return [name for name in names if not inspect.ismodule(getattr(module, name))]
+    """The public names of a module: its ``__all__`` without modules and the version."""
+    names = [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
+    return [name for name in names if name != "__version__"]
 
 
-def _is_here(module: ModuleType, name: str, names: list[str], shown: set[int]) -> bool:
+def described(module: ModuleType, name: str) -> str:
+    """The docstring of a public name, or the ``#:`` comment above a constant, in whichever file defines it."""
     thing = getattr(module, name)
-    home = getattr(thing, "__module__", module.__name__)
-    if not (inspect.isclass(thing) or inspect.isroutine(thing)):
-        return False
-    return home == module.__name__ or (home not in names and id(thing) not in shown)
+    if inspect.isclass(thing) or inspect.isroutine(thing):
+        return inspect.getdoc(thing) or ""
+    inside = [m for key, m in sys.modules.items() if f"{key}.".startswith(f"{module.__name__}.")]
+    for source in map(inspect.getsource, inside):
+        comment = re.search(rf"((?:^#: .*\n)+){name}(?:: [^=\n]+)? = ", source, re.MULTILINE)
+        if comment:
+            return comment[1].replace("#: ", "").strip()
+    return ""
 
 
 def _first_line(thing: Any) -> str:
@@ -196,29 +198,29 @@ def _first_line(thing: Any) -> str:
     return _escaped(" ".join(text.split("\n\n")[0].split())).replace("|", "\\|")
 
 
-def _module_page(module: ModuleType, members: list[str], names: list[str]) -> str:
+def _module_page(module: ModuleType, homes: dict[int, str]) -> str:
     lines = [f"# {module.__name__}", "", "```{eval-rst}", f".. automodule:: {module.__name__}", ""]
-    for name in sorted(members, key=lambda name: not inspect.isclass(getattr(module, name))):
-        thing = getattr(module, name)
-        if inspect.isclass(thing):  # what a public class passes on is said there
-            public = [base.__name__ for base in thing.__mro__[1:] if base.__module__ in names]
-            lines += [f".. autoclass:: {module.__name__}.{name}", "   :members:"]
+    for name in sorted(exported(module), key=lambda name: not inspect.isclass(getattr(module, name))):
+        thing, full = getattr(module, name), f"{module.__name__}.{name}"
+        if inspect.isclass(thing):  # a public base describes the members that it passes on
+            public = [base.__name__ for base in thing.__mro__[1:] if id(base) in homes]
+            lines += [f".. autoclass:: {full}", "   :members:"]
             lines += [f"   :inherited-members: {', '.join(public)}".rstrip(), ""]
+        elif inspect.isroutine(thing):
+            lines += [f".. autofunction:: {full}", ""]
         else:
-            lines += [f".. autofunction:: {module.__name__}.{name}", ""]
+            lines += [f".. py:data:: {full}", "", *(f"   {line}" for line in described(module, name).splitlines()), ""]
     return "\n".join([*lines, "```", ""])
 
 
-def _first_page(modules: list[ModuleType]) -> str:
+def _first_page(modules: list[ModuleType], homes: dict[int, str]) -> str:
     top = modules[0]
     lines = ["# API reference", "", _first_line(top), "", "| module | |", "|---|---|"]
     lines += [f"| [{m.__name__}]({m.__name__}.md) | {_first_line(m)} |" for m in modules[1:]]
     lines += ["", "`gossamer` itself exports", "", "| name | |", "|---|---|"]
     for name in sorted(exported(top), key=str.lower):
         thing = getattr(top, name)
-        if inspect.isclass(thing) or inspect.isroutine(thing):
-            link = f"{{py:obj}}`gossamer.{name} <{thing.__module__}.{thing.__qualname__}>`"
-            lines += [f"| {link} | {_first_line(thing)} |"]
+        lines += [f"| {{py:obj}}`gossamer.{name} <{homes[id(thing)]}>` | {_first_line(thing)} |"]
     names = [m.__name__ for m in modules[1:]]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *names, "```", ""])
 

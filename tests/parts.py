@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-import gossamer
 from gossamer import Learner
 from gossamer.budgets import Budget, Fourier, Nystrom
 from gossamer.kernels import Additive, Brownian, Exponential, Gaussian, Kernel, Linear, Matern, Spline
@@ -83,10 +82,10 @@ BY_TYPE = {
 
 @functools.cache
 def classes(kind: str) -> list[type]:
-    """The public classes of a kind, in any module of the package."""
-    for module in pkgutil.iter_modules(gossamer.__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"gossamer.{module.name}")
+    """The public classes of a kind, in any file of its folder."""
+    folder = importlib.import_module(KINDS[kind].__module__.rpartition(".")[0])
+    for module in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
+        importlib.import_module(module.name)
     found, todo = [], [KINDS[kind]]
     while todo:
         for part in todo.pop().__subclasses__():

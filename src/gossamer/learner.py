@@ -25,6 +25,8 @@ from gossamer.kernels import as_kernel
 from gossamer.losses import as_loss
 from gossamer.rules import as_rule
 
+__all__ = ["Learner"]
+
 #: Held while the machine of a loaded state is made.
 BUILDING = threading.RLock()
 #: What a state of an older version lacks.

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from gossamer.evaluate import Trace
 
+__all__ = ["Moment", "draw_boundary", "draw_errors", "drift_figure", "effects", "new_figure", "trace", "windowed"]
+
 #: A function of rows of numbers, positive where the class is +1.
 Score = Callable[[Floats], Floats]
 

@@ -14,6 +14,8 @@ from scipy.special import ndtr
 from gossamer import _checks
 from gossamer._typing import Floats
 
+__all__ = ["rotating_xor", "rotating_xor_error", "wandering_box"]
+
 #: Where randomness comes from: a seed, or a generator that goes on.
 Seed = int | np.random.Generator
 

@@ -1,7 +1,7 @@
 """Every theorem of the papers, once, as a pure function from what it assumes to the number it promises.
 
 `ALL` maps each name to its function, its source and what it assumes of the stream and the learner; what can be seen in
-the numbers alone is checked. The inputs are measured by `comparators`. A mistake is y f(x) <= 0 and a margin
+the numbers alone is checked. The inputs are measured with a `Comparator`. A mistake is y f(x) <= 0 and a margin
 error y f(x) <= margin, of the score made before the label was used; all learners start at f = 0 and have no offset.
 Corrections to the papers follow ALGORITHMS 12 and 14.
 
@@ -9,6 +9,15 @@ Corrections to the papers follow ALGORITHMS 12 and 14.
 (30, 'Kivinen et al. 2004, Theorem 4')
 """
 
+from gossamer.bounds.comparators import (
+    Comparator,
+    Rivals,
+    cumulative_risk,
+    largest_kappa,
+    margin_deficit,
+    path_lengths,
+    values,
+)
 from gossamer.bounds.ilk import (
     ilk_contraction,
     ilk_mistakes,
@@ -54,16 +63,21 @@ from gossamer.bounds.theorem import ALL, Bound, Tuning
 __all__ = [
     "ALL",
     "Bound",
+    "Comparator",
+    "Rivals",
     "Tuning",
     "alarm_deviation",
     "alarm_fraction",
     "alma_corrections",
     "alma_parameters",
+    "cumulative_risk",
     "ilk_contraction",
     "ilk_mistakes",
     "ilk_mistakes_parameters",
     "ilk_norm",
     "ilk_regret",
+    "largest_kappa",
+    "margin_deficit",
     "norma_largest_risk",
     "norma_margin_errors",
     "norma_margin_errors_parameters",
@@ -77,6 +91,7 @@ __all__ = [
     "pa1_mistakes",
     "pa2_loss",
     "pa_loss",
+    "path_lengths",
     "perceptron_mistakes",
     "projection_local_loss",
     "projection_local_mistakes",
@@ -89,4 +104,5 @@ __all__ = [
     "silk_measured_regret",
     "silk_regret",
     "silk_tracking",
+    "values",
 ]

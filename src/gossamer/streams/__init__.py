@@ -26,6 +26,7 @@ from gossamer.streams._stream import BadRowError, Chunk, Options, Stream
 
 __all__ = ["FORMATS", "BadRowError", "Chunk", "Schema", "Stream", "infer_task", "open_stream"]
 
+#: The formats that `open_stream` reads, by name.
 FORMATS = ("csv", "jsonl", "libsvm", "parquet")
 WORDS = {"csv": "CSV", "jsonl": "JSON lines", "libsvm": "LIBSVM", "parquet": "Parquet"}
 ENDINGS = {

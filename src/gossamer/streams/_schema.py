@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer import _checks
-from gossamer._typing import Array, Bools, Floats
+from gossamer._typing import Array, Bools, Codes, Floats
 
 #: Rows looked at to find what the columns are: the same whatever the chunks.
 SAMPLE = 1000
@@ -43,7 +42,7 @@ RULES = {
 class Coded:
     """Texts by number: ``values[codes]``, a code of -1 for a missing one."""
 
-    codes: NDArray[np.int32]
+    codes: Codes
     values: list[str]
 
     @classmethod

@@ -11,12 +11,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gossamer import _checks, _core
 from gossamer._locks import exclusive
 from gossamer._stored import Stored
-from gossamer._typing import Image
+from gossamer._typing import Image, Singles
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -199,7 +198,7 @@ class BackgroundSubtractor(Stored):
         bank.apply(pixels, step, mask)
         return mask
 
-    def score(self, frame: Any) -> NDArray[np.float32]:
+    def score(self, frame: Any) -> Singles:
         """margin - f(x) of every pixel, the higher the newer, without learning and before any averaging."""
         pixels, bank = self._frame(frame)
         out = np.empty(pixels.shape[:2], np.float32)

@@ -1,0 +1,137 @@
+"""The tree is the architecture: imports point one way, `__all__` is the public surface, and every part stands alone."""
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import os
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gossamer
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "gossamer"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def load_pages():
+    """docs/pages.py, which makes the API pages; it needs no Sphinx."""
+    spec = importlib.util.spec_from_file_location("site_pages", ROOT / "docs" / "pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PAGES = load_pages()
+PUBLIC = PAGES.public_modules()
+NAMES = [(module, name) for module in PUBLIC for name in PAGES.exported(module)]
+
+
+def lint_imports(path=None):
+    """Run import-linter with the contracts of pyproject.toml; on the package in ``path``, if given."""
+    command = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+    environment = {**os.environ, "PYTHONPATH": str(path)} if path else None
+    options = ["--no-cache", "--config", str(ROOT / "pyproject.toml")]
+    run = [sys.executable, "-c", command, *options]
+    return subprocess.run(run, cwd=path or ROOT, env=environment, capture_output=True, text=True)
+
+
+def test_imports_point_down():
+    """No module imports from a layer above its own, and every module has a layer."""
+    result = lint_imports()
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("kernels/base.py", "from gossamer import learner"),
+        ("_engine/loop.py", "def late():\n    from gossamer.estimators import SILKClassifier"),
+        ("kernels/base.py", "from gossamer.losses import Hinge"),
+        ("attic.py", ""),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path, file, line):
+    """An import upwards, also inside a function; one of a neighbour; and a module without a layer."""
+    copy = tmp_path / "gossamer"
+    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    with open(copy / file, "a") as end:
+        end.write(f"\n{line}\n")
+    result = lint_imports(tmp_path)
+    assert result.returncode == 1, result.stdout
+    assert file.removesuffix(".py").replace("/", ".") in result.stdout
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_modules_import_modules(path):
+    """Inside the package a name is imported from its module: `from gossamer import Name` would hide the direction."""
+    modules = {module.name for module in pkgutil.iter_modules([str(SOURCE)])} | {"_core", "__version__"}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "gossamer":
+            assert {alias.name for alias in node.names} <= modules
+
+
+def test_the_top_folder_says_what_is_public():
+    """A module is internal by one underscore at the top folder; every other one has an `__all__`, and a page."""
+    top = {module.name for module in pkgutil.iter_modules(gossamer.__path__) if not module.name.startswith("_")}
+    assert {module.__name__ for module in PUBLIC} == {"gossamer"} | {f"gossamer.{n}" for n in top - {*PAGES.COMMANDS}}
+    assert PAGES.reference().keys() == {module.__name__ for module in PUBLIC}
+    for module in PUBLIC:
+        assert sorted(set(module.__all__)) == sorted(module.__all__)
+
+
+def test_the_pages_show_the_public_names():
+    """The page of a module shows the names of its `__all__`, all of them and nothing else."""
+    for module in PUBLIC[1:]:
+        text = PAGES.reference()[module.__name__]
+        shown = re.findall(r"^\.\. (?:auto(?:class|function)|py:data):: (\S+)$", text, re.MULTILINE)
+        assert sorted(shown) == sorted(f"{module.__name__}.{name}" for name in PAGES.exported(module))
+    first = PAGES.reference()["gossamer"]
+    assert re.findall(r"`gossamer\.(\w+) <gossamer", first) == sorted(PAGES.exported(gossamer), key=str.lower)
+    assert len(NAMES) > 150
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=lambda case: getattr(case, "__name__", case))
+def test_every_public_name_is_described(module, name):
+    """A class or a function has a docstring of its own, a constant a comment that starts with `#:`."""
+    thing = getattr(module, name)
+    text = vars(thing).get("__doc__") if inspect.isclass(thing) else PAGES.described(module, name)
+    assert text, f"{module.__name__}.{name}"
+    assert not text.startswith(f"{name}(")  # a dataclass without a docstring gets its signature
+
+
+def test_array_types_are_defined_once():
+    """`_typing` defines the array types, and only it names them by what NumPy calls them."""
+    for path in FILES:
+        if path.name != "_typing.py":
+            assert "NDArray" not in path.read_text(), path
+
+
+BLOCKED = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"river", "cv2", "pyspark", "matplotlib", "pandas", "polars", "pyarrow", "dask"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+import pytest
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
+def test_kernels_need_no_extras():
+    """The tests of the kernels are collected and pass where river, OpenCV, Spark and the other extras are missing."""
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
+    run = [sys.executable, "-c", BLOCKED, *options, str(ROOT / "tests" / "kernels")]
+    result = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-1000:]
+    assert "skipped" not in result.stdout

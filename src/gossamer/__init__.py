@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         merge,
         pipeline,
     )
-    from gossamer.exceptions import CollapseWarning, DivergenceWarning
+    from gossamer.exceptions import CollapseWarning, DivergenceWarning, ParameterError
     from gossamer.learner import Learner
     from gossamer.losses import Taxonomy, taxonomy
     from gossamer.store import load, loads as from_bytes
@@ -59,6 +59,7 @@ __all__ = [
     "OnlineScaler",
     "PAClassifier",
     "PARegressor",
+    "ParameterError",
     "ProjectionClassifier",
     "ProjectionRegressor",
     "ROMMAClassifier",
@@ -89,7 +90,7 @@ _HOMES = {
     "NORMAClassifier NORMADetector NORMARegressor OnlinePipeline OnlineScaler PAClassifier PARegressor "
     "ProjectionClassifier ProjectionRegressor ROMMAClassifier SILKClassifier SILKDetector SILKRegressor "
     "SVMDClassifier SVMDDetector SVMDRegressor merge pipeline",
-    "exceptions": "CollapseWarning DivergenceWarning",
+    "exceptions": "CollapseWarning DivergenceWarning ParameterError",
     "learner": "Learner",
     "losses": "Taxonomy taxonomy",
     "store": "load from_bytes",

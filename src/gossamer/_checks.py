@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numbers
-import re
-import reprlib
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,16 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from gossamer._typing import Array, Floats
+from gossamer.exceptions import SHORT, ParameterError
 
 
-class WrongTypeError(ValueError, TypeError):
-    """For the few places where scikit-learn promises a TypeError: a ValueError like every other that is one too."""
+class WrongTypeError(ParameterError, TypeError):
+    """For the few places where scikit-learn promises a TypeError: a ParameterError that is one too."""
 
 
 def wrong(
-    owner: object, parameter: str, rule: str, got: object, kind: type[Exception] = ValueError
-) -> ValueError:
+    owner: object, parameter: str, rule: str, got: object, kind: type[Exception] = ParameterError
+) -> ParameterError:
     """The error for a value that breaks a rule: owner, parameter, rule and what was given.
 
     >>> print(wrong("Smallest", "size", "an int in [1, inf)", 0))
@@ -30,11 +30,33 @@ def wrong(
     """
     name = owner if isinstance(owner, str) else type(owner).__name__
     rule = rule if len(rule) <= 1000 else f"{rule[:700]} ... {rule[-200:]}"
-    kind = WrongTypeError if issubclass(kind, TypeError) else ValueError
-    error = kind(f"The '{parameter}' parameter of {name} must be {rule}. Got {SHORT.repr(got)} instead.")
-    error.parts = (name, parameter, rule, got)  # type: ignore[attr-defined]  # for `in_the_name_of`
-    assert isinstance(error, ValueError)
-    return error
+    return (WrongTypeError if issubclass(kind, TypeError) else ParameterError)(name, parameter, rule, got)
+
+
+@dataclass(frozen=True, repr=False)
+class Entry:
+    """A bad entry of X: what is shown of its value, and where it stands; without a column where there is but one."""
+
+    shown: str
+    row: int
+    column: object = None
+
+    def __repr__(self) -> str:
+        column = "" if self.column is None else f", column {SHORT.repr(self.column)}"
+        return repr(f"{self.shown} in row {self.row}{column}")
+
+
+@dataclass(frozen=True, repr=False)
+class Width:
+    """Another number of features than in the rows before."""
+
+    features: int
+    expected: int
+    owner: str
+
+    def __repr__(self) -> str:
+        expected = f"{self.owner} is expecting {self.expected} features as input"
+        return repr(f"X has {self.features} features, but {expected}")
 
 
 def in_the_name_of(
@@ -42,39 +64,18 @@ def in_the_name_of(
 ) -> ValueError:
     """An error about what the user gave, told of the object that it was given to, with the names of a frame's columns.
 
-    >>> error = wrong("Learner", "X", "finite", "nan in row 0, column 1")
+    >>> error = wrong("Learner", "X", "finite", Entry("nan", 0, 1))
     >>> print(in_the_name_of("SILKClassifier", ["X"], error, ["width", "height"]))
     The 'X' parameter of SILKClassifier must be finite. Got "nan in row 0, column 'height'" instead.
     """
-    if not hasattr(error, "parts") or error.parts[1] not in parameters:
+    if not isinstance(error, ParameterError) or error.parameter not in parameters:
         return error
-    name, parameter, rule, got = error.parts
-    if isinstance(got, str):
-        place = re.search(r", column (\d+)$", got)
-        if place and int(place[1]) < len(columns):
-            got = f"{got[: place.start()]}, column {SHORT.repr(columns[int(place[1])])}"
-        got = got.replace(f"but {name} is expecting", f"but {owner} is expecting")
-    return wrong(owner, parameter, rule, got, type(error))
-
-
-class _Short(reprlib.Repr):
-    """What a message shows of a value: never a whole frame or a long array."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxstring, self.maxother, self.maxlong, self.maxlevel = 400, 300, 60, 4
-        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = 12
-
-    def repr_instance(self, x: Any, level: int) -> str:
-        if not isinstance(x, type) and isinstance(getattr(x, "shape", None), tuple):
-            if hasattr(x, "dtype") and np.ndim(x) == 0:
-                return super().repr_instance(x, level)
-            if not isinstance(x, np.ndarray) or x.size > 12:
-                return f"{type(x).__name__} of shape {x.shape}"
-        return super().repr_instance(x, level)
-
-
-SHORT = _Short()
+    got = error.got
+    if isinstance(got, Entry) and isinstance(got.column, int) and got.column < len(columns):
+        got = replace(got, column=columns[got.column])
+    elif isinstance(got, Width):
+        got = replace(got, owner=owner)
+    return wrong(owner, error.parameter, error.rule, got, type(error))
 
 
 def number(
@@ -138,7 +139,7 @@ def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True)
         raise wrong(owner, "X", "a matrix with at least one feature", few)
     if width is not None and array.shape[1] != width:
         name = owner if isinstance(owner, str) else type(owner).__name__
-        other = f"X has {array.shape[1]} features, but {name} is expecting {width} features as input"
+        other = Width(array.shape[1], width, name)
         raise wrong(owner, "X", f"a matrix with {width} features, as in the rows before", other)
     dtype = np.float32 if array.dtype == np.float32 else np.float64
     array = np.ascontiguousarray(array, dtype=dtype)
@@ -147,12 +148,12 @@ def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True)
     return array
 
 
-def _no_number(array: Array) -> str | None:
+def _no_number(array: Array) -> Entry | None:
     """The first entry of a matrix that is no number, column by column."""
     for column in range(array.shape[1] if array.ndim == 2 else 0):
         for row, value in enumerate(array[:, column].tolist()):
             if not isinstance(value, numbers.Real) and value is not None:
-                return f"{SHORT.repr(value)} in row {row}, column {column}"
+                return Entry(SHORT.repr(value), row, column)
     return None
 
 
@@ -165,7 +166,7 @@ def all_finite(owner: object, X: Array) -> None:
 def not_finite(owner: object, X: Array) -> ValueError:
     """The error for the first entry of X that is NaN or infinite."""
     row, column = np.argwhere(~np.isfinite(X))[0]
-    return wrong(owner, "X", "finite, without NaN or infinity", f"{X[row, column]} in row {row}, column {column}")
+    return wrong(owner, "X", "finite, without NaN or infinity", Entry(str(X[row, column]), int(row), int(column)))
 
 
 def vector(owner: object, parameter: str, values: Any, length: int) -> Floats:

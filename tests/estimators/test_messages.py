@@ -1,5 +1,8 @@
 """Errors of estimators: they name what the user called, a frame's column by its name, and are never long."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +10,7 @@ import pytest
 from parts import compiled_kernel
 from test_estimators import DETECTORS, FOUND, MANY, REGRESSORS, name_of
 
-from gossamer import SILKClassifier, _checks
+from gossamer import ParameterError, SILKClassifier, _checks
 from gossamer.kernels import Gaussian, Linear, Polynomial
 
 ROWS = 300
@@ -174,3 +177,17 @@ def test_grids_over_the_kernel():
         search = GridSearchCV(model, {f"{name}kernel__gamma": [1e-6, 1.0]}, cv=3).fit(X, y)
         assert search.best_params_ == {f"{name}kernel__gamma": 1.0}
         assert search.best_score_ > 0.9
+
+
+@pytest.mark.parametrize("got", [0, None, "x", [1, 2], Gaussian, lambda x: x, np.zeros(50), {"a": 1.5}])
+def test_an_error_keeps_its_fields_in_copies_and_other_processes(got):
+    """Also where the value itself cannot be pickled; the sentence is the same."""
+    for error in (_checks.wrong("Learner", "budget", "an int", got), _checks.wrong("L", "X", "dense", got, TypeError)):
+        assert str(error) == f"The '{error.parameter}' parameter of {error.owner} must be {error.rule}. " \
+                             f"Got {_checks.SHORT.repr(got)} instead."  # fmt: skip
+        assert error.got is got
+        for other in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+            assert type(other) is type(error)
+            assert isinstance(other, ParameterError)
+            assert str(other) == str(error)
+            assert (other.owner, other.parameter, other.rule) == (error.owner, error.parameter, error.rule)

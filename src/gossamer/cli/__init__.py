@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import importlib
 import os
-import re
 import signal
 import sys
 import threading
@@ -16,7 +15,7 @@ from typing import Any, NoReturn
 
 from gossamer._version import __version__
 from gossamer.cli import parsers
-from gossamer.cli.options import UsageError
+from gossamer.cli.options import ToldError
 
 #: What the shell sees: bad data, bad usage, and 128 + the number of the signal.
 BAD_DATA, BAD_USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
@@ -36,20 +35,8 @@ gossamer COMMAND --help tells the options of a command.
 exit codes: 0 done, 1 bad data or file, 2 bad usage, 130 after Ctrl-C
 """
 
-#: The sentence of the library about a parameter, which is an option here, or what the shell calls it.
-PARAMETER = re.compile(r"[Tt]he '(\w+)' parameter of \w+ must be")
-WORDS = {
-    "X": "the features must be", "y": "the target must be", "position": "--resume must be",
-    "state": "--resume must be", "path": "the file must be",
-}  # fmt: skip
-#: How the library names a remedy, and how the shell does.
-REMEDIES = (
-    (r"missing='(\w+)'", r"--missing \1"), (r"kinds=\{\.\.\.: '(\w+)'\}", r"--kinds COLUMN=\1"),
-    (r"(n_features|max_features|ignore)= ", lambda found: f"--{found[1].replace('_', '-')} "),
-    (r" 'mean' takes", " --missing mean takes"),
-    (r"--resume must be one in the same data; (.+?)\. Got .*",
-     r"--resume needs the data that the checkpoint was made of: \1. Remove the checkpoint to begin anew."),
-)  # fmt: skip
+#: What the shell calls a parameter that is no option.
+WORDS = {"X": "the features", "y": "the target", "position": "--resume", "state": "--resume", "path": "the file"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -96,19 +83,38 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def told(error: Exception, options: set[str]) -> tuple[str, bool]:
     """An error in one line of the shell's words, and whether an option is to blame.
 
-    >>> told(ValueError("The 'budget' parameter of SILK must be an int in [1, inf). Got 0 instead."), {"budget"})
+    >>> from gossamer.exceptions import ParameterError
+    >>> told(ParameterError("SILK", "budget", "an int in [1, inf)", 0), {"budget"})
     ('--budget must be an int in [1, inf). Got 0 instead.', True)
     """
-    message = " ".join(str(error).split())
-    found = PARAMETER.search(message)
-    named = [] if found is None else [name for name in (found[1], f"{found[1]}s") if name in options]
-    if found is not None:
-        words = WORDS.get(found[1], f"the setting '{found[1]}' must be")
-        words = f"--{named[0].replace('_', '-')} must be" if named else words
-        message = f"{message[: found.start()]}{words}{message[found.end() :]}"
-    for pattern, remedy in REMEDIES:
-        message = re.sub(pattern, remedy, message)
-    return message, bool(named) or isinstance(error, UsageError)
+    message, usage = _told(error, options)
+    return " ".join(message.split()), usage
+
+
+def _told(error: Exception, options: set[str]) -> tuple[str, bool]:
+    from gossamer.exceptions import ParameterError
+    from gossamer.streams._schema import Setting
+    from gossamer.streams._source import ChangedDataError
+    from gossamer.streams._stream import BadRowError
+
+    if isinstance(error, ToldError):
+        message, usage = _told(error.cause, options)
+        return f"{error.before}{message}{error.after}", usage or error.usage
+    if isinstance(error, ChangedDataError):
+        need = f"--resume needs the data that the checkpoint was made of: {error.changed}"
+        return f"{need}. Remove the checkpoint to begin anew.", False
+    if isinstance(error, ParameterError):
+        named = [name for name in (error.parameter, f"{error.parameter}s") if name in options]
+        words = WORDS.get(error.parameter, f"the setting '{error.parameter}'")
+        return error.told(f"--{named[0].replace('_', '-')}" if named else words), bool(named)
+    if isinstance(error, BadRowError):
+        pieces = (_option(part.name, part.value) if isinstance(part, Setting) else part for part in error.args)
+        return "".join(pieces), False
+    return str(error), False
+
+
+def _option(name: str, value: str) -> str:
+    return f"--{name.replace('_', '-')} {value}".rstrip()
 
 
 def make_parser() -> Parser:

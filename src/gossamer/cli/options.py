@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from gossamer.streams import Schema, Stream
 
 
-class UsageError(ValueError):
-    """Options that make no sense."""
+class ToldError(ValueError):
+    """An error, with words before and after it that say where it came from; ``usage``: whether options are to blame."""
+
+    def __init__(self, before: str, cause: ValueError, after: str = "", usage: bool = False) -> None:
+        super().__init__(f"{before}{cause}{after}")
+        self.before, self.cause, self.after, self.usage = before, cause, after, usage
 
 
 #: Options of the learner and the kernel that are passed on if they were given.
@@ -142,7 +146,7 @@ def build(learner: str, options: argparse.Namespace, task: str, features: int, s
         kernel = make_kernel(options.kernel, given(options), features, options.scale, learner)
         return make_learner(learner, task, kernel, given(options), strict)
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        raise ToldError("", error, usage=True) from None
 
 
 def label_of(option: str, text: str, kind: str | None) -> Any:

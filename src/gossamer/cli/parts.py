@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 import gossamer
 from gossamer import _checks, kernels
-from gossamer.cli.options import as_value
+from gossamer.cli.options import ToldError, as_value
 from gossamer.estimators import OnlineClassifier, OnlineDetector, OnlineRegressor
 from gossamer.estimators.base import Online
 from gossamer.evaluate.adapters import last_step
@@ -126,10 +126,10 @@ def make_learner(
 
 def refused(error: ValueError, model: Any, chunk: Any, name: str, target: str | None) -> ValueError:
     """The error for rows that a learner did not take, told by row: a third class where it learns two, as a rule."""
-    last = last_step(model)
+    last, where = last_step(model), f"{name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: "
     known: list[Any] = list(getattr(last, "classes_", []))
     if not isinstance(last, OnlineClassifier) or get_tags(last).classifier_tags.multi_class or len(known) > 2:
-        return ValueError(f"{name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}")
+        return ToldError(where, error)
     for row, label in zip(chunk.rows.tolist(), chunk.y.tolist(), strict=True):
         if label not in known and len(known) == 2:
             more = [short for short, part in learners("classification").items()
@@ -137,7 +137,7 @@ def refused(error: ValueError, model: Any, chunk: Any, name: str, target: str | 
             rule = f"one of two classes for {type(last).__name__} (more are for {', '.join(sorted(more))})"
             return ValueError(f"{name}, row {row}, column {target!r}: must be {rule}. Got {label!r} instead.")
         known += [label] if label not in known else []
-    return ValueError(f"{name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}")
+    return ToldError(where, error)
 
 
 def unknown_label(classes: list[Any], chunk: Any, stream: Any) -> ValueError | None:

@@ -17,7 +17,7 @@ from gossamer.cli import saved
 from gossamer.cli.ahead import ahead
 from gossamer.cli.checkpoint import Checkpoint, remove_leftovers
 from gossamer.cli.evaluation import Evaluation
-from gossamer.cli.options import MODEL, build, evaluation_options, open_data
+from gossamer.cli.options import MODEL, ToldError, build, evaluation_options, open_data
 from gossamer.cli.output import FORMULAS, Output, named
 from gossamer.cli.parts import refused, unknown_label
 from gossamer.cli.progress import Bar, Table
@@ -259,7 +259,7 @@ class _Run:
                 notes.append(f"{self.options.save} has the model after {self.evaluation.row:,} rows")
         if self.checkpoint.path is not None and self.checkpoint.row:
             notes.append(f"{self.checkpoint.path} is at row {self.checkpoint.row:,}; --resume goes on there")
-        return ValueError(f"{error} ({'; '.join(notes)})" if notes else str(error))
+        return ToldError("", error, f" ({'; '.join(notes)})" if notes else "")
 
     def _finish(self, seconds: float, rows: int) -> None:
         self._mark(done=True)

@@ -53,7 +53,7 @@ class _OneNumber(Kernel):
             raise _checks.wrong(self, "X", rule, f"{A.shape[1]} features")
         return A[:, 0]
 
-    def check_domain(self, owner: object, X: Array, where: str = "") -> None:
+    def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
         self._column(X)
 
     def program(self, features: int) -> list[Instruction] | None:
@@ -63,11 +63,11 @@ class _OneNumber(Kernel):
 class _FromZero(_OneNumber):
     """A kernel of numbers that are not negative."""
 
-    def check_domain(self, owner: object, X: Array, where: str = "") -> None:
-        column = self._column(X)
-        if len(column) and column.min() < 0:
-            row, name = int(np.argmin(column)), type(self).__name__
-            raise _checks.wrong(owner, "X", f"not negative for the kernel {name}", f"{column[row]} in row {row}{where}")
+    def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
+        values = self._column(X)
+        if len(values) and values.min() < 0:
+            row, rule = int(np.argmin(values)), f"not negative for the kernel {type(self).__name__}"
+            raise _checks.wrong(owner, "X", rule, _checks.Entry(str(values[row]), row, column))
 
 
 @dataclass(frozen=True)
@@ -224,10 +224,10 @@ class Additive(Kernel):
         bases = list(self.base) if isinstance(self.base, tuple) else [self.base] * p.shape[1]
         return replace(self, base=tuple(base.resolve(p[:, [i]]) for i, base in enumerate(bases)))
 
-    def check_domain(self, owner: object, X: Array, where: str = "") -> None:
+    def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
         p = self.columns(X)
         for i, base in enumerate(self.bases(np.shape(X)[1])):
-            base.check_domain(owner, p[:, [i]], f", column {i}")
+            base.check_domain(owner, p[:, [i]], i)
 
     @property
     def splits(self) -> bool:

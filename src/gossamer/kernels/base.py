@@ -115,8 +115,8 @@ class Kernel:
         terms = self.terms() if features == 1 else None
         return None if terms is None else [Coordinate(0, tuple(terms))]
 
-    def check_domain(self, owner: object, X: Array, where: str = "") -> None:
-        """Raise for a row where this kernel is not defined; ``where`` ends the error's sentence."""
+    def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
+        """Raise for a row where this kernel is not defined; ``column``: where the only one of X comes from."""
 
     def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
         """Random frequencies w, one in each row, with k(x, s) = E cos(w . (x - s)); for kernels that are 1 at x = s."""
@@ -164,9 +164,9 @@ class _Pair(Kernel):
     def takes_any(self) -> bool:
         return self.left.takes_any() and self.right.takes_any()
 
-    def check_domain(self, owner: object, X: Array, where: str = "") -> None:
-        self.left.check_domain(owner, X, where)
-        self.right.check_domain(owner, X, where)
+    def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
+        self.left.check_domain(owner, X, column)
+        self.right.check_domain(owner, X, column)
 
     @property
     def by_norm(self) -> bool:  # type: ignore[override]
@@ -254,8 +254,8 @@ class Scaled(Kernel):
     def takes_any(self) -> bool:
         return self.base.takes_any()
 
-    def check_domain(self, owner: object, X: Array, where: str = "") -> None:
-        self.base.check_domain(owner, X, where)
+    def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
+        self.base.check_domain(owner, X, column)
 
     @property
     def by_norm(self) -> bool:  # type: ignore[override]

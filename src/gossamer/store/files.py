@@ -21,7 +21,8 @@ import numpy as np
 from gossamer import _checks
 from gossamer._typing import Array
 from gossamer._version import __version__
-from gossamer.store.nodes import Decoder, Encoder, Words, check_shape, describe, extent, itemsize
+from gossamer.exceptions import Words
+from gossamer.store.nodes import Decoder, Encoder, check_shape, describe, extent, itemsize
 
 #: The first bytes of a file; not text, so that a transfer that changes line ends shows.
 MAGIC = b"\x89GSM\r\n\x1a\n"
@@ -51,10 +52,11 @@ def dumps(value: Any) -> bytes:
 def loads(data: bytes) -> Any:
     """What `dumps` has stored. Runs no code from the data; whatever is wrong with them is a ValueError.
 
-    >>> loads(b"no")
-    Traceback (most recent call last):
-    ...
-    ValueError: The 'data' parameter of loads must be what Gossamer has saved. Got bytes that start with b'no' instead.
+    >>> try:
+    ...     loads(b"no")
+    ... except ValueError as error:
+    ...     print(error)
+    The 'data' parameter of loads must be what Gossamer has saved. Got bytes that start with b'no' instead.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise _checks.wrong("loads", "data", "bytes", type(data).__name__)

@@ -23,6 +23,7 @@ from gossamer._locks import run_shared
 from gossamer._stored import Stored
 from gossamer._typing import Array
 from gossamer.budgets import Budget
+from gossamer.exceptions import Words
 from gossamer.kernels import Kernel
 from gossamer.losses import Loss, Taxonomy
 from gossamer.rules import Rule
@@ -289,13 +290,6 @@ def _expect(value: Any, kind: type) -> Any:
 
 def _bad(rule: str, got: Any) -> ValueError:
     return _checks.wrong("load", "node", rule, got)
-
-
-class Words(str):
-    """A text that stands for itself: without quotation marks where it is shown."""
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def describe(node: Any, arrays: list[Any]) -> Any:

@@ -14,7 +14,7 @@ from gossamer import _checks
 from gossamer.streams._csv import BOM, LONGEST
 from gossamer.streams._find import check_width, repeated
 from gossamer.streams._memory import sampled, typed_block, without
-from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled, Values, coded_numbers
+from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled, Setting, Values, coded_numbers
 from gossamer.streams._source import PIECE, Source
 from gossamer.streams._stream import BadRowError, Block, Options, Stream
 
@@ -23,6 +23,7 @@ TEXT = 1 << 21
 #: A JSON text of more bytes is looked at before Python objects are made of it: a value of two bytes takes seventy.
 LARGE = 1 << 20
 LABEL = "label"
+WIDER = Setting("max_features=", "max_features")
 
 
 class LineStream(Stream):
@@ -152,8 +153,7 @@ class JSONStream(LineStream):
         return {name: sampled(name, first(name), fail) for name in self._columns}
 
     def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
-        rule = "must be a JSON object"
-        return BadRowError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {str(error)[:200]}")
+        return broken(f"{self.name}, row {row} (line {line}): must be a JSON object", error)
 
     def _read(self, rows: int) -> Block | None:
         texts, starts, lines = self._lines(rows)
@@ -182,10 +182,16 @@ class JSONStream(LineStream):
         return block
 
 
+def broken(rule: str, error: ValueError) -> BadRowError:
+    """The error for a row that is not of its format, with what its parser says."""
+    pieces = error.args if isinstance(error, BadRowError) else [str(error)[:200]]
+    return BadRowError(f"{rule}. Got an error: ", *pieces)
+
+
 def _object(text: bytes, most: int) -> dict[str, Any]:
     """One JSON object; a ValueError for anything else, and for more than ``most`` values and a target."""
     if len(text) > LARGE and _values(text) > most + 1:
-        raise ValueError(f"it has more than {most + 1} values (max_features= allows more)")
+        raise BadRowError(f"it has more than {most + 1} values (", WIDER, " allows more)")
     try:
         value = DECODER.decode(text.decode())
     except UnicodeDecodeError:
@@ -281,8 +287,7 @@ class LIBSVMStream(LineStream):
         return {LABEL: Sampled(np.array(labels), "number"), **dict.fromkeys(names, Sampled(np.zeros(0), "number"))}
 
     def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
-        rule = "must be 'label index:value ...'"
-        return BadRowError(f"{self.name}, row {row} (line {line}): {rule}. Got an error: {str(error)[:200]}")
+        return broken(f"{self.name}, row {row} (line {line}): must be 'label index:value ...'", error)
 
     def _settle(self) -> None:
         target = self.schema.target
@@ -314,7 +319,8 @@ class LIBSVMStream(LineStream):
                 error = self._broken(number, line, problem)
                 break
             if indices and not (self._base <= indices[0] and indices[-1] < self._base + self._width):
-                rule = f"among the indices {self._base} to {self._base + self._width - 1} (n_features= allows more)"
+                known = f"among the indices {self._base} to {self._base + self._width - 1} ("
+                rule = (known, Setting("n_features=", "n_features"), " allows more)")
                 wrong = indices[-1] if indices[0] >= self._base else indices[0]
                 error = self.bad(number, str(wrong), rule, wrong, line)
                 break
@@ -342,7 +348,7 @@ def _sparse(text: bytes, highest: int) -> tuple[float, list[int], list[float]]:
     line = text.split(b"#", 1)[0]
     first, *pairs = line.split(None, highest + 2) or [b""]  # more cannot ascend
     if len(pairs) > highest + 1:
-        raise ValueError(f"it has more than {highest + 1} entries (max_features= allows more)")
+        raise BadRowError(f"it has more than {highest + 1} entries (", WIDER, " allows more)")
     if b"_" in line or b":" in first:  # Python would take 1_0 for a number
         raise ValueError(f"{first[:40].decode(errors='replace')!r} is not a label, or there is an underscore")
     label = float(first)
@@ -353,7 +359,7 @@ def _sparse(text: bytes, highest: int) -> tuple[float, list[int], list[float]]:
     if len(indices) != len(pairs) or len(values) != len(pairs):
         raise ValueError("it has an index or a value too few")
     if indices and (indices[0] < 0 or indices[-1] > highest or any(map(ge, indices, indices[1:]))):
-        raise ValueError(f"its indices do not ascend from 0 to at most {highest} (max_features= allows more)")
+        raise BadRowError(f"its indices do not ascend from 0 to at most {highest} (", WIDER, " allows more)")
     if any(map(math.isinf, values)) or math.isinf(label):
         raise ValueError("it has a number that is not finite")
     return label, indices, values

@@ -14,6 +14,7 @@ from gossamer import _checks
 from gossamer.streams._find import check_width, repeated
 from gossamer.streams._memory import sampled, typed_block, without
 from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled
+from gossamer.streams._source import ChangedDataError
 from gossamer.streams._stream import Block, Options, Stream
 
 
@@ -55,8 +56,7 @@ class ParquetStream(Stream):
         self._check = self._checksum()
         if isinstance(at, dict):
             if at.get("check") != self._check:
-                rule = f"one in the same data; {self.name} has changed"
-                raise _checks.wrong("open_stream", "position", rule, at)
+                raise ChangedDataError(f"{self.name} has changed", at)
             at = at.get("row")
         self._next = 0 if at is None else _checks.whole("position", "at", at, 0)
         if self._next > self._file.metadata.num_rows:

@@ -29,9 +29,26 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "?")
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?Z?", re.ASCII)
 TRUTH = {"true": 1.0, "false": 0.0}
-RULES = {
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of `open_stream` that would help: as an error tells it, its name, and its value on the command line."""
+
+    text: str
+    name: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+#: What a value must be: a text, or pieces of it with settings among them.
+Rule = str | tuple[str | Setting, ...]
+RULES: dict[str, Rule] = {
     "number": "a number",
-    "integer": "a whole number, as in the rows before (kinds={...: 'number'} allows others)",
+    "integer": ("a whole number, as in the rows before (", Setting("kinds={...: 'number'}", "kinds", "COLUMN=number"),
+                " allows others)"),
     "boolean": "true or false, as in the rows before",
     "date": "a date YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS, as in the rows before",
     "text": "text",
@@ -75,7 +92,7 @@ class Misfit(Exception):  # noqa: N818
 
     row: int
     column: str
-    rule: str
+    rule: Rule
     got: object
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from gossamer import _checks
+from gossamer.exceptions import ParameterError
 from gossamer.streams._archives import STEP, DamagedError, archive_of, check_encoding, decode, unpack
 
 #: How many of the first bytes are remembered, so that a position is only taken up in the same data.
@@ -20,6 +21,17 @@ HEAD = 4096
 PIECE, LARGEST = 1 << 20, 1 << 26
 #: Bytes of a record that are worth a pause (in seconds) before they are parsed again.
 MUCH, PAUSE = 1 << 16, 0.05
+
+
+class ChangedDataError(ParameterError):
+    """A position in other data than those that it was made of: how they differ, and what was found."""
+
+    def __init__(self, changed: str, got: object) -> None:
+        super().__init__("open_stream", "position", f"one in the same data; {changed}", got)
+        self.changed = changed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.changed, super().__reduce__()[1][3])
 
 
 class Source:
@@ -131,19 +143,16 @@ class Source:
         offset = _checks.whole("position", "offset", mark.get("offset"), 0)
         head = self.read(min(offset, HEAD))
         if len(head) < min(offset, HEAD) or zlib.crc32(head) != mark.get("check"):
-            rule = f"one in the same data; {self.name} begins differently"
-            raise _checks.wrong("open_stream", "position", rule, mark)
+            raise ChangedDataError(f"{self.name} begins differently", mark)
         known = mark.get("sum")
         if self._origin is not None and known is None:  # a mark of an earlier version: its beginning must do
             self._jump(offset)
         while self.offset < offset:
             if not self.read(min(PIECE, offset - self.offset)):
-                rule = f"one in the same data; {self.name} has become shorter"
-                raise _checks.wrong("open_stream", "position", rule, f"{self.offset} of {offset} bytes")
+                raise ChangedDataError(f"{self.name} has become shorter", f"{self.offset} of {offset} bytes")
             self._sum_to(self.offset)
         if known is not None and self._sum_to(offset) != known:
-            rule = f"one in the same data; {self.name} has changed in its first {offset} bytes"
-            raise _checks.wrong("open_stream", "position", rule, mark)
+            raise ChangedDataError(f"{self.name} has changed in its first {offset} bytes", mark)
 
     def _jump(self, offset: int) -> None:
         assert self._origin is not None

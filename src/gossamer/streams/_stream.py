@@ -14,12 +14,15 @@ from gossamer._typing import Array, Floats, Ints
 from gossamer.streams._describe import Seen, describe, look
 from gossamer.streams._find import NUMBER, Names, find_schema
 from gossamer.streams._means import Means, sample_means
-from gossamer.streams._schema import CATEGORIES, FEATURES, TASKS, Coded, Misfit, Sampled, Schema, Values
+from gossamer.streams._schema import CATEGORIES, FEATURES, TASKS, Coded, Misfit, Rule, Sampled, Schema, Setting, Values
 
 #: A position as its file holds it; a stream of another version does not take it up.
 VERSION = 1
 #: The most numbers in a chunk of a file: wide rows come in chunks of fewer.
 CELLS = 1 << 19
+SKIP, MEAN = Setting("missing='skip'", "missing", "skip"), Setting("'mean'", "missing", "mean")
+#: What a value that is missing breaks.
+PRESENT = ("there (", SKIP, " leaves such rows out, ", MEAN, " takes the mean of the rows before)")
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,12 @@ def _is_plain(value: object) -> bool:
 
 
 class BadRowError(ValueError):
-    """A row that cannot be read; what follows it can."""
+    """A row that cannot be read; what follows it can. Its arguments are pieces of text, and each `Setting` in it."""
 
     __module__ = "gossamer.streams"
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.args))
 
 
 @dataclass(frozen=True)
@@ -342,13 +348,14 @@ class Stream:
     def _empty(self) -> ValueError:
         return ValueError(f"{self.name} must have at least one row. Got none.")
 
-    def bad(self, row: int, column: str | None, rule: str, got: object, line: int | None = None) -> ValueError:
+    def bad(self, row: int, column: str | None, rule: Rule, got: object, line: int | None = None) -> ValueError:
         """The error for a value, by the number of its row (from 1), its line where that differs, and its column."""
         text = repr(got[:80] if isinstance(got, (str, bytes)) else got)
         text = text if len(text) <= 80 else text[:77] + "..."
         where = f"row {row}" + ("" if line is None else f" (line {line})")
         where += f", column {column[:80]!r}" if column else ""
-        return BadRowError(f"{self.name}, {where}: must be {rule}. Got {text} instead.")
+        pieces = [rule] if isinstance(rule, str) else rule
+        return BadRowError(f"{self.name}, {where}: must be ", *pieces, f". Got {text} instead.")
 
     def _chunk(self, block: Block) -> Chunk | None:
         """The rows of a block up to the first bad one; None if none remains, after a skip."""
@@ -362,10 +369,10 @@ class Stream:
         absent = gone.any(axis=1)
         if missing == "error" and absent.any():
             row = int(np.argmax(absent))
-            misfits.append(Misfit(row, schema.owner(int(np.argmax(gone[row]))), self._present(), "a missing value"))
+            misfits.append(Misfit(row, schema.owner(int(np.argmax(gone[row]))), PRESENT, "a missing value"))
         if missing != "skip" and lost.any():
             assert schema.target is not None
-            rule = "there, for it is the target (missing='skip' leaves such rows out)"
+            rule = ("there, for it is the target (", SKIP, " leaves such rows out)")
             misfits.append(Misfit(int(np.argmax(lost)), schema.target.name, rule, "a missing value"))
         error = block.error
         if misfits:
@@ -390,6 +397,3 @@ class Stream:
         X = X if whole else X[:rows][keep]
         y = None if target is None else schema.labels(target, np.flatnonzero(keep))
         return Chunk(X, y, numbers if whole else numbers[keep], schema.names, self.position)
-
-    def _present(self) -> str:
-        return "there (missing='skip' leaves such rows out, 'mean' takes the mean of the rows before)"

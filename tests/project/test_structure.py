@@ -10,11 +10,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import gossamer
+from gossamer import _moved
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "gossamer"
@@ -69,6 +71,17 @@ def test_a_wrong_import_is_found(tmp_path, file, line):
     assert file.removesuffix(".py").replace("/", ".") in result.stdout
 
 
+def test_the_picture_shows_the_layers():
+    """docs/layers.svg, made by docs/draw_layers.py, has every public module and the engine."""
+    picture = (ROOT / "docs" / "layers.svg").read_text()
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    modules = {name for layer in contract["layers"] for name in layer.split(" | ")}
+    assert modules == {module.name for module in pkgutil.iter_modules([str(SOURCE)])} - {"_core"}
+    drawn = {name for name in modules if name == "_engine" or name[0] != "_"} - {"exceptions"}
+    assert [name for name in sorted(drawn) if not re.search(rf"\b{name}\b", picture)] == []
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_modules_import_modules(path):
     """Inside the package a name is imported from its module: `from gossamer import Name` would hide the direction."""
@@ -105,6 +118,27 @@ def test_every_public_name_is_described(module, name):
     text = vars(thing).get("__doc__") if inspect.isclass(thing) else PAGES.described(module, name)
     assert text, f"{module.__name__}.{name}"
     assert not text.startswith(f"{name}(")  # a dataclass without a docstring gets its signature
+
+
+def test_the_changelog_has_every_moved_import():
+    """Its table is that of the aliases, and says in which release they go."""
+    page = (ROOT / "CHANGELOG.md").read_text()
+    table = page.split("### Deprecated\n")[1].split("\n## ")[0]
+    assert "until 0.3" in table
+    rows = re.findall(r"^\| `gossamer\.(\w+)` \| (.*) \|$", table, re.MULTILINE)
+    assert {old: tuple(re.findall(r"`gossamer\.([\w.]+)`", homes)) for old, homes in rows} == _moved.MOVED
+
+
+@pytest.mark.parametrize("old", _moved.MOVED)
+def test_moved_imports_work(old):
+    """An old path imports with a warning that names the new one, and has the public names of every new home."""
+    sys.modules.pop(f"gossamer.{old}", None)
+    with pytest.warns(DeprecationWarning, match=re.escape(f"moved to gossamer.{_moved.MOVED[old][0]}; ")):
+        module = importlib.import_module(f"gossamer.{old}")
+    for home in _moved.MOVED[old]:
+        there = importlib.import_module(f"gossamer.{home}")
+        own = [name for name, thing in vars(there).items() if getattr(thing, "__module__", "") == there.__name__]
+        assert [name for name in own if name[0] != "_" and getattr(module, name) is not getattr(there, name)] == []
 
 
 def test_array_types_are_defined_once():

@@ -1,8 +1,8 @@
-"""Kernels of one number that split at any point, and sums of them over the features of a row (Herbster 2001, section 5;
+"""Semiseparable kernels of one number, and sums of them over the features of a row (Herbster 2001, section 5;
 ALGORITHMS 11).
 
-k(p, q) = sum_j phi_j(min) psi_j(max): what lies to the left of a point acts on what lies to its right through a few
-sums. A learner with such a kernel keeps its expansion in search trees and learns a row in O(log m).
+k(p, q) = sum_j phi_j(min) psi_j(max): the points to the left of p act on those to its right through a few sums.
+A learner with such a kernel keeps its expansion in search trees and learns a row in O(log m).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gossamer import _checks
 from gossamer._typing import Array
 from gossamer.kernels.base import Coordinate, Instruction, Kernel, Term, flat, joined
 
-#: The largest p of a Matern kernel p + 1/2, and the largest order of a spline: beyond, powers leave the doubles.
+#: The largest p of a Matern kernel p + 1/2, and the largest order of a spline: beyond, powers overflow.
 MATERN_ORDER, SPLINE_ORDER = 16, 32
 
 
@@ -61,7 +61,7 @@ class _OneNumber(Kernel):
 
 
 class _FromZero(_OneNumber):
-    """A kernel of numbers that are not negative."""
+    """A kernel of one non-negative number."""
 
     def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
         values = self._column(X)
@@ -146,7 +146,7 @@ class Additive(Kernel):
 
     Parameters
     ----------
-    base : a kernel of one number, or one for each coordinate. If they split at any point (`Exponential`, `Matern`,
+    base : a kernel of one number, or a kernel for each coordinate. If all are semiseparable (`Exponential`, `Matern`,
         `Brownian`, `Spline`, `Linear`, their sums and multiples) a row is learned in O(log m); others work too.
     weights : a positive factor for each coordinate.
     products, differences : pairs of features whose product or difference is a further coordinate, after the features:
@@ -194,7 +194,7 @@ class Additive(Kernel):
             for pair in getattr(self, name):
                 if max(pair) >= width:
                     raise _checks.wrong(self, name, f"pairs of the {width} features", pair)
-        with np.errstate(over="ignore"):  # k(x, x) tells
+        with np.errstate(over="ignore"):  # an infinite k(x, x) is an error later
             made = [X[:, a] * X[:, b] for a, b in self.products] + [X[:, a] - X[:, b] for a, b in self.differences]
         return np.column_stack([X, *made]) if made else X
 

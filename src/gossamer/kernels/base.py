@@ -1,4 +1,4 @@
-"""What a kernel is, and the kernels made of others."""
+"""The contract of a kernel, and the kernels made of other kernels: sums, products, multiples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Instruction = tuple[str, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Term:
-    """One term of a kernel of one number that splits at any point, k(p, q) with a = min(p, q), r = abs(p - q):
+    """One term of a semiseparable kernel of one number, k(p, q) with a = min(p, q), r = abs(p - q):
 
     "decay": weight e^-u sum_j coefs_j u^j, u = theta r; "ramp": weight times the integral over t in [0, a] of
     (p - t)^order (q - t)^order; "power": weight (p q)^order.
@@ -64,7 +64,7 @@ def scaled(coordinate: Coordinate, factor: float) -> Coordinate:
 
 
 def joined(coordinates: list[Coordinate]) -> list[Coordinate]:
-    """Coordinates that are the same number, as one with the terms of all: one tree less."""
+    """The coordinates with duplicates merged: the terms of equal numbers are joined, which saves a tree."""
     found: dict[tuple[int, int, str], Coordinate] = {}
     for c in coordinates:
         place = (c.a, c.b, c.made)
@@ -80,19 +80,19 @@ def flat(coordinates: list[Coordinate]) -> tuple[float, ...]:
 class Kernel:
     """A positive semidefinite function of two points, evaluated on batches.
 
-    A subclass says ``__call__`` and ``diag``. One that has a C++ twin names it in its own ``twin``; a subclass of it
-    that does not is taken at its Python word.
+    A subclass defines ``__call__`` and ``diag``. A class with a C++ twin names it in its own ``twin``; a subclass
+    that names none runs in Python.
     """
 
     twin: ClassVar[str | None] = None
-    #: Whether points may be other things than rows of numbers.
+    #: Whether points may be objects other than rows of numbers.
     any_points: ClassVar[bool] = False
     #: Whether k(x, x) is largest where ||x|| is.
     by_norm: ClassVar[bool] = True
 
     @property
     def splits(self) -> bool:
-        """Whether it may be a sum of kernels of one number that split at any point, for some number of features."""
+        """Whether the kernel may be a sum of semiseparable kernels of one number, for some number of features."""
         return self.terms() is not None
 
     def __call__(self, A: Any, B: Any) -> Array:
@@ -107,16 +107,16 @@ class Kernel:
         return self
 
     def terms(self) -> list[Term] | None:
-        """As a kernel of one number that splits at any point (ALGORITHMS 11.1): its terms; None if it does not."""
+        """The terms of a semiseparable kernel of one number (ALGORITHMS 11.1); None for any other kernel."""
         return None
 
     def coordinates(self, features: int) -> list[Coordinate] | None:
-        """As a sum of kernels of one number each, all of which split, for the trees; None if it is no such sum."""
+        """The coordinates of a sum of semiseparable kernels of one number each; None for any other kernel."""
         terms = self.terms() if features == 1 else None
         return None if terms is None else [Coordinate(0, tuple(terms))]
 
     def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
-        """Raise for a row where this kernel is not defined; ``column``: where the only one of X comes from."""
+        """Raise for a row outside the kernel's domain; ``column``: the column that a single feature of X comes from."""
 
     def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
         """Random frequencies w, one in each row, with k(x, s) = E cos(w . (x - s)); for kernels that are 1 at x = s."""
@@ -127,7 +127,7 @@ class Kernel:
         return self.any_points
 
     def program(self, features: int) -> list[Instruction] | None:
-        """The kernel of rows of so many features in postfix form for the core; None if a part has no twin."""
+        """The kernel of rows with this many features, in postfix form for the core; None if a part has no twin."""
         name = twin_of(self)
         return None if name is None else [(name, self.numbers())]
 
@@ -147,7 +147,7 @@ class Kernel:
 
 
 class _Pair(Kernel):
-    """Two kernels joined pointwise."""
+    """Two kernels combined pointwise."""
 
     joined: ClassVar[str]
     left: Kernel
@@ -312,7 +312,7 @@ class Custom(Kernel):
 
 
 def _part(kernel: Any) -> Kernel:
-    """What is added to or multiplied with a kernel: a kernel, or a function of two batches."""
+    """The other operand of a sum or a product: a kernel, or a function of two batches."""
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel) and not isinstance(kernel, type):

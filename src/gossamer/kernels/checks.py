@@ -1,4 +1,4 @@
-"""Matrices of kernel values: whether they can be ones, and the distances that many are made of."""
+"""Validation of kernel matrices (shape, symmetry, positive semidefiniteness), and pairwise squared distances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gossamer._typing import Array
 
 
 class KernelLike(Protocol):
-    """What the checks need of a kernel."""
+    """The methods of a kernel that the checks call."""
 
     def __call__(self, A: Any, B: Any) -> Array: ...
 
@@ -56,8 +56,10 @@ def check_kernel(kernel: KernelLike, X: Sequence[Any] | Array) -> None:
 
 
 def squared_distances(A: Array, B: Array, gamma: float = 1.0) -> Array:
-    """||a - b||^2 for all pairs, good enough for exp(-gamma ||a - b||^2): by one product about the mean of B where its
-    rounding does not show, by differences where it would."""
+    """||a - b||^2 for all pairs, accurate enough for exp(-gamma ||a - b||^2).
+
+    A matrix product, centred at the mean of B, where its rounding is harmless; differences where it is not.
+    """
     center = B.mean(axis=0) if len(B) else np.zeros(A.shape[1], dtype=A.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         a, b = A - center, B - center
@@ -70,7 +72,7 @@ def squared_distances(A: Array, B: Array, gamma: float = 1.0) -> Array:
 
 
 def checked_values(kernel: object, values: Any, shape: tuple[int, ...]) -> Array:
-    """The values as an array of floats of this shape, all finite; or an error that names the kernel."""
+    """Validate kernel values: an array of floats of this shape, all finite; the error names the kernel."""
     try:
         array = np.asarray(values)
         if array.dtype not in (np.float32, np.float64):

@@ -1,6 +1,4 @@
-"""Kernels: batched functions k(A, B) -> matrix, with k.diag(A) = (k(a, a) for a in A).
-
-A kernel is a value. Kernels add, multiply and scale: ``0.5 * Gaussian(1.0) + Linear() * Polynomial(2)``.
+"""Kernels of rows of numbers: linear, polynomial, Gaussian, Laplace, Matern.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from gossamer.kernels.additive import MATERN_ORDER, Brownian, Exponential, Splin
 from gossamer.kernels.base import Custom, Kernel, Term
 from gossamer.kernels.checks import squared_distances
 
-#: The largest degree of a polynomial: beyond, its values are 0, 1 or infinite but for a hair.
+#: The largest degree of a polynomial: beyond, its values are practically 0, 1 or infinite.
 MOST_DEGREE = 2**20
 
 
@@ -123,7 +121,7 @@ class Gaussian(Kernel):
 class Laplace(Kernel):
     """k(x, s) = exp(-gamma ||x - s||_1).
 
-    ``gamma="scale"`` settles gamma = 1 / (features * standard deviation), when and where `Gaussian` does.
+    ``gamma="scale"`` settles gamma = 1 / (features * standard deviation), on the same batch as `Gaussian`.
 
     >>> round(float(Laplace(0.5)(np.zeros((1, 2)), np.ones((1, 2)))[0, 0]), 6)
     0.367879
@@ -196,7 +194,7 @@ class Matern(Kernel):
         return (self._theta, *self._coefs)
 
     def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
-        # Student's t with 2 nu degrees of freedom: a normal vector over the root of a mean of squares
+        # Student's t with 2 nu degrees of freedom: a normal vector over the root of a mean of squared normals
         normal = rng.standard_normal((count, features)) / float(self.length)
         return np.asarray(normal / np.sqrt(rng.chisquare(2 * self.nu, (count, 1)) / (2 * self.nu)))
 

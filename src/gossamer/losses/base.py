@@ -1,4 +1,4 @@
-"""What a loss is, and whether a function that somebody wrote is one."""
+"""The contract of a loss, and `check_loss`, which validates a loss that a user has written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Loss:
 
     twin: ClassVar[str | None] = None
     target: ClassVar[str] = "real"
-    #: The largest |slope|, where there is one.
+    #: The largest |slope|; inf if it is unbounded.
     steepest: ClassVar[float] = math.inf
     #: The field that adapts when ``nu`` is given.
     adaptive: ClassVar[str | None] = None
@@ -36,7 +36,7 @@ class Loss:
         raise NotImplementedError
 
     def values(self, Z: Any, y: Any) -> Any:
-        """The losses of many rows: ``value`` of each. With a score per class, -inf for those that are not known yet."""
+        """The loss of every row. With a score per class, a class that is not known yet has the score -inf."""
         if self.target != "label":
             return self.value(Z, y)
         known = np.isfinite(Z)
@@ -69,12 +69,12 @@ class Loss:
 
     @property
     def lipschitz(self) -> float:
-        """The largest |slope|, inf if there is none (ALGORITHMS 15.4); the papers' bounds need it."""
+        """The largest |slope|, inf if it is unbounded (ALGORITHMS 15.4); the papers' bounds need it."""
         return self.steepest
 
     @property
     def level(self) -> float:
-        """The adaptive parameter (0 for a loss that has none)."""
+        """The adaptive parameter; 0 for a loss without."""
         return float(getattr(self, self.adaptive)) if self.adaptive else 0.0
 
     @property
@@ -95,7 +95,7 @@ class Loss:
         raise NotImplementedError
 
     def curvature(self, z: float, y: float) -> float:
-        """The second derivative of the loss in z, where it is not 0 (SVMD looks at it)."""
+        """The second derivative of the loss in z (SVMD and `Gradient` use it); 0 by default."""
         return 0.0
 
     def bend(self, z: Any, y: Any, v: Any) -> Any:
@@ -103,7 +103,7 @@ class Loss:
         return self.curvature(z, y) * v
 
     def joint(self, p: float, y: float, kappa: float, weight: float, rate: float) -> tuple[float, float]:
-        """The step and the level of one joint implicit step in both, where a loss has it (ALGORITHMS 2.3)."""
+        """The coefficient and the level after a joint implicit step in both, where a loss has it (ALGORITHMS 2.3)."""
         raise _checks.wrong("Implicit", "joint", f"False for {type(self).__name__}", True)
 
     def numbers(self) -> tuple[float, ...]:
@@ -118,7 +118,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class LossReport:
-    """What `check_loss` found; true if the loss qualifies."""
+    """The result of `check_loss`; true if the loss qualifies."""
 
     convex: bool
     consistent: bool

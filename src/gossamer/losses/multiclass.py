@@ -18,12 +18,12 @@ from gossamer import _checks
 from gossamer._typing import Floats
 from gossamer.losses.base import Loss
 
-#: The most classes of a loss: a score for each is made with the first row.
+#: The largest number of classes: a score for each is allocated with the first row.
 MOST_CLASSES = 2**20
 
 
 def apart(p: Floats, y: int) -> bool:
-    """Whether the scores can be compared with that of y: a model that has diverged has no step to make."""
+    """Whether the scores are comparable with that of y: a model that has diverged takes no step."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(p - p[y]).all())
 
@@ -36,9 +36,9 @@ class Multiclass(Loss):
     ----------
     cost : what it costs to say j instead of y, a matrix; None costs ``margin`` for every mistake.
     label_kernel : k_Y, for the joint kernel k(x, x') k_Y(y, y'); None keeps the classes apart.
-    classes : the number of classes, if known; a matrix tells it too. None lets them come.
+    classes : the number of classes, if known; the size of a matrix says it too. None lets classes join later.
     step : "exact" solves the implicit step; "runner_up" is the paper's, exact for two classes only.
-    margin : the cost of a mistake where no matrix says it.
+    margin : the cost of a mistake if there is no matrix.
 
     >>> Multiclass().value(np.array([0.5, 0.2, 1.0]), 0)
     1.5
@@ -101,7 +101,7 @@ class Multiclass(Loss):
         return np.asarray((costs + Z).max(axis=1) - Z[rows, y])
 
     def rival(self, z: Floats, y: int) -> int | None:
-        """The class that most threatens y; the lowest of equals, None if there is no other."""
+        """The runner-up, the class that most threatens y; the lowest of equals, None if y is the only class."""
         threats = self.costs(y, len(z)) + z
         threats[y] = -np.inf
         return int(threats.argmax()) if len(z) > 1 else None
@@ -136,7 +136,7 @@ class Multiclass(Loss):
         return a
 
     def _simplex(self, p: Floats, y: int, kappa: float, weight: float) -> Floats:
-        """Every class above a common level theta comes down to it; what they lose lifts y, by weight at most."""
+        """Classes above a common level theta come down to it; the sum of their losses lifts y, by at most weight."""
         u = self.costs(y, len(p)) + p
         others = np.sort(np.delete(u, y))[::-1]
         if others[0] <= u[y]:
@@ -149,7 +149,7 @@ class Multiclass(Loss):
             a[y] = 0.0
             a[y] = -a.sum()
             return a
-        # the right class has all it can get; the k highest others share it, each beside its mean
+        # y rises by its limit; the k highest other classes share the fall, each relative to their mean
         means = np.cumsum(others) / counts
         k = 1 + int(np.sum(others[1:] > means[:-1] - weight * kappa / counts[:-1]))
         mean = others[0] + float(np.mean(others[:k] - others[0]))
@@ -181,7 +181,7 @@ class Multiclass(Loss):
         return a
 
     def gap(self, p: Floats, y: int, kappa: float, weight: float, a: Floats) -> float:
-        """Primal minus dual objective of a step: 0 exactly at the minimiser, and a bound on what is missing."""
+        """Primal minus dual objective of a step: 0 exactly at the minimiser, elsewhere a bound on its suboptimality."""
         K = kappa * self.labels(len(p))
         threats = self.costs(y, len(p)) + p
         pi = -a / weight
@@ -204,7 +204,7 @@ class Softmax(Loss):
 
     Parameters
     ----------
-    classes : the number of classes, if known; None lets them come.
+    classes : the number of classes, if known; None lets classes join later.
 
     >>> round(Softmax().value(np.zeros(4), 2), 4)
     1.3863

@@ -1,7 +1,5 @@
-"""Losses of a raw score z against a target y: value, slope, and the implicit step that follows from them.
-
-A new loss needs ``value`` and ``slope`` only; its implicit step is then found by a bracketed root search (the
-"general recipe" of Cheng et al. 2006). The losses here override it by their closed forms (ALGORITHMS 2.2).
+"""Losses of a single score: classification, regression, quantiles, novelty, with closed forms of the implicit step
+(ALGORITHMS 2.2).
 """
 
 from __future__ import annotations
@@ -249,7 +247,7 @@ class Huber(Loss):
 
     @property
     def factor(self) -> float:
-        """What the standard form multiplies by; also the largest slope."""
+        """The factor of the standard form, which is also the largest slope."""
         return self.delta if self.standard else 1.0
 
     @property

@@ -15,7 +15,7 @@ Matrix = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """The leaves of a label tree, what they cost each other, and how much they share."""
+    """The leaves of a label tree, with their cost matrix and label kernel."""
 
     labels: tuple[Any, ...]
     cost: Matrix
@@ -71,7 +71,7 @@ def _graph_paths(graph: Any) -> list[Path]:
         return [p for edge in edges for p in walk(edge[0], (*path, edge))] if below else [path]
 
     paths = walk(roots[0], ())
-    if len({node for path in paths for node, _ in path}) != len(graph) - 1:  # a circle apart from the root
+    if len({node for path in paths for node, _ in path}) != len(graph) - 1:  # a cycle that the root does not reach
         raise _checks.wrong("taxonomy", "tree", "a tree with one root and its edges downwards", graph)
     return paths
 

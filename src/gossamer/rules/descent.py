@@ -13,15 +13,15 @@ from gossamer._typing import Floats
 from gossamer.losses import Loss
 from gossamer.rules.base import TINY, Example, Rule, Schedule, Step, Trace
 
-#: How far above the first one SVMD's step size may rise.
+#: The largest ratio of SVMD's step size to its first.
 LARGEST_GROWTH = 1e6
 
 
 def stable(size: float, curvature: float, reach: float) -> float:
     """The size of a gradient step that goes no further than to the minimum; ``reach``: how far it moves the score.
 
-    The minimum of a parabola of this curvature is 1 / (curvature * reach) away. Steps of twice that diverge; with a
-    budget that drops terms, where each error is made good later, all that go beyond it do. Shorter ones stay as is.
+    The minimum of a parabola of this curvature is 1 / (curvature * reach) away. Steps of twice that length diverge;
+    with a budget that drops terms, so does any step beyond the minimum. Shorter steps are left as they are.
 
     >>> stable(0.5, 1.0, 1.5), stable(0.5, 1.0, 4.0), stable(0.5, 0.0, 4.0)
     (0.5, 0.25, 0.5)
@@ -31,8 +31,8 @@ def stable(size: float, curvature: float, reach: float) -> float:
 
 
 def _stable_one(size: float, loss: Loss, z: float, e: Example, slope: float, reach: float) -> float:
-    """`stable` for a single score. Where a loss of real targets is a straight line, steps that move the score by 2 or
-    more go no further than to its minimum either."""
+    """`stable` for a single score. Where a loss of real targets is linear, a step that moves the score by 2 or more
+    ends at its minimum too."""
     size = stable(size, loss.curvature(z, e.y), reach)
     if loss.target == "real" and loss.twin is not None and size * reach >= 2.0 and slope != 0:
         size = min(size, abs(loss.implicit(z, e.y, reach, math.inf) / slope))
@@ -58,13 +58,13 @@ class Gradient(Rule):
     reg : lambda, the weight of the norm; 0 never forgets.
     schedule : "constant", "inverse_sqrt" (rate / sqrt(t)), or a function t -> factor, t = 1, 2, ...
     fit_intercept : whether an offset is learned.
-    shorten : whether steps are held back as below; False takes them all as the paper has them.
+    shorten : whether steps are shortened as below; False takes them as in the paper.
 
     A step that would go past the minimum of the loss, rate_t * curvature * k(x, x) > 1 (with an offset, k(x, x) + 1),
     goes to the minimum: rate_t = 1 / (curvature * k(x, x)), see `stable`. The curvature is 1 for the squared losses, 0
-    for those of straight lines; with real targets, their steps go to the minimum where rate_t * k(x, x) >= 2.
+    for piecewise linear losses; with real targets, their steps end at the minimum where rate_t * k(x, x) >= 2.
 
-    With several classes: the rows of the right class and of the one that most threatens it (ALGORITHMS 1.10).
+    With several classes: the rows of the right class and of its runner-up (ALGORITHMS 1.10).
 
     >>> from gossamer.losses import Hinge
     >>> Gradient(rate=0.5, reg=0.1).step(Hinge(), Example(0.2, 0.0, 1.0, 1.0, 0.5))[:3]
@@ -114,7 +114,7 @@ class Gradient(Rule):
             raise _checks.wrong(self, "schedule", "such that rate * reg < 1", f"{product[t - first]:g} at t = {t}")
 
     def numbers(self) -> tuple[float, ...]:
-        # with the default, the numbers are those of older versions: states of a bank go by them
+        # with the default, the numbers are those of older versions: stored banks are keyed by them
         return (*super().numbers(), float(self.reg), *([] if self.shorten else [0.0]))
 
 

@@ -11,7 +11,7 @@ from gossamer.losses import EpsilonInsensitive, Hinge, Loss, Novelty
 from gossamer.rules.base import Example, Rule, Step, goes_with
 from gossamer.rules.descent import Gradient
 
-#: The least margin that ROMMA believes in, as a share of sqrt(k(x, x)): what is smaller is rounding, not separable.
+#: The smallest margin of ROMMA, as a share of sqrt(k(x, x)): a smaller one means that the data are not separable.
 LEAST_MARGIN = 1e-4
 
 
@@ -20,7 +20,7 @@ class Perceptron(Rule):
     """The kernel perceptron: on a mistake (y f(x) <= 0), f <- f + y k(x, .) (Rosenblatt 1958; ALGORITHMS 6).
 
     It is `Gradient` with rate 1 and no forgetting, and the perceptron with ``Hinge(0.0)``, whose margin is 0; with
-    several classes, on ``Multiclass(margin=0.0)``, the right class gains and the one that beat it loses.
+    several classes, on ``Multiclass(margin=0.0)``, the right class gains and the predicted class loses.
 
     >>> Perceptron().step(Hinge(0.0), Example(0.0, 0.0, 1.0, 1.0, 1.0))[:2]
     (1.0, 1.0)
@@ -88,7 +88,7 @@ class Projection(Rule):
 
 @dataclass(frozen=True)
 class PassiveAggressive(Rule):
-    """Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (2006): the step to zero loss, held back by C (ALGORITHMS 7).
+    """Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (2006): the step to zero loss, limited by C (ALGORITHMS 7).
 
     With the loss l and its step a = l / k(x, x) to zero: PA takes a, PA-I min(C, a), PA-II l / (k(x, x) + 1 / (2 C)).
 
@@ -164,7 +164,7 @@ class ALMA(Rule):
 
     @property
     def width(self) -> float:
-        """B, or its theory's choice."""
+        """B, by default sqrt(8) / alpha."""
         return math.sqrt(8) / self.alpha if self.B is None else self.B
 
     def step(self, loss: Loss, e: Example) -> Step:
@@ -273,7 +273,7 @@ class Adatron(Rule):
 
 
 def _unit_hinge(rule: Rule, loss: Loss) -> None:
-    """These algorithms have their own idea of a margin: the loss is the plain hinge."""
+    """Check that the loss is the plain hinge: these algorithms define the margin themselves."""
     goes_with(rule, loss, Hinge)
     if loss.level != 1.0:
         raise _checks.wrong(loss, "margin", f"1 with {type(rule).__name__}", loss.level)

@@ -1,7 +1,4 @@
-"""Save and load: a versioned, checksummed, pickle-free file. docs/store.md has the format.
-
-Loading runs no code from the file and makes only data and objects of Gossamer's own classes, whose constructors check
-what they get. A file that is truncated, damaged or of a later version is refused with a ValueError.
+"""Write and read the file: magic bytes, a JSON header, raw arrays, a checksum (docs/store.md has the format).
 """
 
 from __future__ import annotations
@@ -24,23 +21,23 @@ from gossamer._version import __version__
 from gossamer.exceptions import Words
 from gossamer.store.nodes import Decoder, Encoder, check_shape, describe, extent, itemsize
 
-#: The first bytes of a file; not text, so that a transfer that changes line ends shows.
+#: The magic bytes; not text, so that a transfer that changes line ends is noticed.
 MAGIC = b"\x89GSM\r\n\x1a\n"
-#: The format that is written; all up to it are read.
+#: The version of the format that is written; all versions up to it are read.
 VERSION = 1
 #: Magic, version, length of the header, length of the whole.
 PREFIX = struct.Struct("<8sIIQ")
 DIGEST = hashlib.sha256().digest_size
-#: What a header may take, and how far arrays without entries may extend: they cost a file nothing and a model much.
+#: Limits of the header's size and of the extents of empty arrays, which cost a file nothing and a model much.
 LARGEST_HEADER, LARGEST_EMPTY = 2**22, 2**22
 
 Path = str | os.PathLike[str]
-#: Makes the error for a rule and what was found instead.
+#: A function that makes the error from a rule and the value found instead.
 Teller = Callable[[str, object], ValueError]
 
 
 def dumps(value: Any) -> bytes:
-    """A model, a `Learner`, a part, or plain data with such inside, as bytes.
+    """Serialize a model, a `Learner`, a part, or plain data that contain them.
 
     >>> from gossamer.kernels import Gaussian
     >>> loads(dumps({"kernel": Gaussian(0.5), "position": 120}))
@@ -50,7 +47,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """What `dumps` has stored. Runs no code from the data; whatever is wrong with them is a ValueError.
+    """Deserialize the bytes of `dumps`. Runs no code from the data; anything wrong with them is a ValueError.
 
     >>> try:
     ...     loads(b"no")
@@ -64,8 +61,8 @@ def loads(data: bytes) -> Any:
 
 
 def save(value: Any, path: Path) -> None:
-    """Write what `dumps` gives to a file, which is replaced in one step: old or new, never half of it."""
-    pieces = _pieces(value)  # what cannot be stored is told before a file is touched
+    """Write the bytes of `dumps` to a file, which is replaced atomically: old or new, never half of it."""
+    pieces = _pieces(value)  # an error for a value that cannot be stored comes before a file is touched
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     old = os.stat(path).st_mode if os.path.exists(path) else None
@@ -87,7 +84,7 @@ def save(value: Any, path: Path) -> None:
         if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(error.errno, error.strerror, path) from None  # of a full disk, which names no file
         raise
-    if os.name == "posix":  # the new name is safe when the folder is
+    if os.name == "posix":  # the new name is durable once the folder is synchronised
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -109,10 +106,10 @@ def load(path: Path) -> Any:
 
 
 def inspect(path: Path) -> dict[str, Any]:
-    """What a file says about itself, without making the model or reading its arrays.
+    """Describe a file without making the model or reading its arrays.
 
     ``version`` of the format, ``gossamer`` that wrote it, ``bytes``, ``arrays`` (name, dtype, shape), and ``class``,
-    ``parameters`` and ``learned`` of the model, where an array stands as a text; ``value`` for what is no model.
+    ``parameters`` and ``learned`` of the model, with arrays as texts; ``value`` for other data.
     """
     size, wrong = _regular(path, "inspect"), _teller(path, "inspect")
     with open(path, "rb") as file:
@@ -246,7 +243,7 @@ def _no_constant(name: str) -> None:
 
 
 def _means_something(array: Array) -> bool:
-    """Booleans are 0 or 1, text is Unicode; all bytes are numbers."""
+    """Validate the bytes of an array: booleans are 0 or 1, text is Unicode; any bytes are numbers."""
     if array.dtype.kind == "b" and array.size:
         return int(array.view(np.uint8).max()) <= 1
     if array.dtype.kind == "U" and array.size:

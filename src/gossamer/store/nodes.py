@@ -1,4 +1,4 @@
-"""Values as JSON and raw arrays, and back: the inside of the file that `gossamer.store` writes.
+"""Encode values as JSON and raw arrays, and decode them: the content of the file that `gossamer.store` writes.
 
 None, booleans, integers, finite floats, strings and lists are themselves; everything else is a JSON object with a
 ``type`` (docs/store.md has the list). Decoding makes data, and objects of Gossamer's own classes, and nothing else.
@@ -32,16 +32,16 @@ from gossamer.rules import Rule
 DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 TEXT = re.compile(r"<U([1-9][0-9]{0,6})")
 
-#: How deep values may lie in each other.
+#: The deepest nesting of values.
 DEEPEST = 100
-#: So many numbers in a list or tuple are stored as an array.
+#: Lists and tuples of at least this many numbers are stored as an array.
 LONG = 16
 
 PLAIN = "plain data or a part of Gossamer to be stored (pickle stores anything that can be imported)"
 
 
 def known_classes(everything: bool = False) -> dict[str, type]:
-    """The classes that a file may name: public ones with a constructor of their own that are a part or can be saved.
+    """The classes that a file may name: public classes with a constructor of their own that are a part or can be saved.
 
     They are found as subclasses, as far as their modules are imported; ``everything`` imports the others first.
     """
@@ -59,7 +59,7 @@ def known_classes(everything: bool = False) -> dict[str, type]:
     return {name_of(part): part for part in found if _is_known(part)}
 
 
-#: Those found so far.
+#: The classes found so far, a cache.
 KNOWN: dict[str, type] = {}
 
 
@@ -86,14 +86,14 @@ def _name_of(part: Any) -> str:
 
 
 def check_shape(shape: tuple[int, ...], itemsize: int) -> int:
-    """The number of bytes of an array, after a check that it can be one."""
+    """Validate the description of an array; returns its number of bytes."""
     if len(shape) > 8 or min(shape, default=0) < 0 or extent(shape) * itemsize >= 2**62:
         raise _checks.wrong("store", "shape", "up to 8 extents that memory can hold", shape)
     return math.prod(shape) * itemsize
 
 
 def extent(shape: tuple[int, ...]) -> int:
-    """The number of entries if those extents that are 0 were 1."""
+    """The number of entries with every extent of 0 counted as 1."""
     return math.prod(max(side, 1) for side in shape)
 
 
@@ -141,7 +141,7 @@ class Encoder:
         raise _checks.wrong(owner, path[-1] if path else "value", PLAIN, value)
 
     def _object(self, value: Any, path: tuple[str, ...]) -> Any:
-        if isinstance(value, Stored):  # all of it of one moment
+        if isinstance(value, Stored):  # a snapshot of one moment
             return run_shared(value, lambda: self._written(value, path))
         return self._written(value, path)
 
@@ -247,7 +247,7 @@ class Decoder:
         array = self.arrays[index] if 0 <= index < len(self.arrays) else None
         if array is None:
             raise _bad(f"an array of {len(self.arrays)} that no other node has", index)
-        self.arrays[index] = None  # or a short file could ask for one array a million times
+        self.arrays[index] = None  # each array once: a short file could name an array a million times
         return array.copy()
 
     def _objects(self, node: Any, depth: int) -> Array:
@@ -278,7 +278,7 @@ class Decoder:
         return made
 
 
-#: What the ``type`` of a node may be.
+#: The values of a node's ``type``.
 KINDS = ("float", "tuple", "list", "dict", "scalar", "array", "objects", "object")
 
 
@@ -293,7 +293,7 @@ def _bad(rule: str, got: Any) -> ValueError:
 
 
 def describe(node: Any, arrays: list[Any]) -> Any:
-    """A node for people, without its arrays: they and the parts of a model stand as text."""
+    """A node for display: arrays and the parts of a model become texts."""
     if isinstance(node, list):
         return [describe(item, arrays) for item in node]
     if not isinstance(node, dict):

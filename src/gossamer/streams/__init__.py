@@ -155,7 +155,7 @@ def _end(source: Any) -> str:
 
 
 def _is_parquet(start: bytes) -> bool:
-    """Also if its mark is cut, or damaged before the first byte of its first page."""
+    """Whether data begin like a Parquet file, also if the magic bytes are cut or damaged."""
     if len(start) < 5:
         return start != b"" and PARQUET.startswith(start[:4])
     return start[4] == 0x15 and sum(a == b for a, b in zip(start, PARQUET, strict=False)) >= 3

@@ -1,6 +1,6 @@
-"""gzip, bzip2, xz and zstd, unpacked in small pieces, and text of other encodings. Damage never ends in silence.
+"""gzip, bzip2, xz and zstd, unpacked in small pieces, and text of other encodings. Damaged data are always an error.
 
-The pieces are the same however they are asked for, so that the rows before a damaged byte do not depend on the chunks.
+The pieces do not depend on how they are requested, so that the rows before a damaged byte do not depend on the chunks.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 
 from gossamer import _checks
 
-#: Packed bytes that are fed to a decompressor at once, and the most bytes of a piece.
+#: Packed bytes fed to a decompressor at once, and the largest size of a piece.
 STEP, PIECE = 1 << 14, 1 << 16
 #: The most memory that an xz archive may ask for; `xz -9` asks for 65 MiB.
 XZ_MEMORY = 80 << 20
-#: What each archive begins with. bzip2 has its level (1 to 9) in the fourth byte, and another mark if it is empty.
+#: The magic bytes of each archive. bzip2 has its level (1 to 9) in the fourth byte; an empty bzip2 file differs.
 MAGIC = [
     ("gzip", b"\x1f\x8b\x08"), ("zstd", b"\x28\xb5\x2f\xfd"), ("xz", b"\xfd7zXZ\x00"),
     ("bzip2", b"BZh91AY&SY"), ("bzip2", b"BZh9\x17rE8P\x90"),
 ]  # fmt: skip
-#: Encodings of Python that are none of text files, or that take more than linear time.
+#: Codecs of Python that are not encodings of text, or that take more than linear time.
 NO_TEXT = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "mbcs", "oem"}
 
 
@@ -34,9 +34,9 @@ class DamagedError(Exception):
 
 
 def archive_of(start: bytes) -> str | None:
-    """The kind of archive that begins like this, also if one byte of its mark is wrong or it is cut inside of it.
+    """The kind of archive that begins like this, also if a magic byte is wrong or the data end inside of them.
 
-    A damaged mark must not turn an archive into a strange text.
+    An archive with damaged magic bytes must not be read as text.
 
     >>> archive_of(b"BZh91AY&SY..."), archive_of(b"Bzh91AY&SY..."), archive_of(b"BZh"), archive_of(b"a,b")
     ('bzip2', 'bzip2', 'bzip2', None)
@@ -80,7 +80,7 @@ def unpack(kind: str, read: Callable[[int], bytes]) -> Iterator[bytes]:
             data = b""
             if piece:
                 yield piece
-        # archives are padded with zeros on tapes and in xz; all else must be the next member
+        # archives are padded with zeros on tapes and in xz; other bytes must be the next member
         data = member.unused_data.lstrip(b"\0")
         while not data and (more := read(STEP)):
             data = more.lstrip(b"\0")
@@ -134,7 +134,7 @@ def _unpack_zstd(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 class _Reader(io.RawIOBase):
-    """A function that reads, as a file."""
+    """A file object around a read function."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -167,7 +167,7 @@ def check_encoding(encoding: Any) -> str | None:
 
 
 def decode(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
-    """Pieces of text as UTF-8; `DamagedError` after what comes before the first bytes that are none of the encoding."""
+    """Pieces of text as UTF-8; `DamagedError` after the text before the first bytes that cannot be decoded."""
     decoder = codecs.getincrementaldecoder(encoding)()
     count = 0
     for piece in pieces:

@@ -29,7 +29,7 @@ class CSVStream(Stream):
     ) -> None:  # fmt: skip
         self._source, self.name = source, source.name
         self._delimiter, self._header, self._decimal = delimiter, header, decimal
-        # what is missing, as text and as number
+        # the missing values, as texts and as numbers
         self._missing, self._missing_numbers = [*MISSING, *options.na_texts], options.na_numbers
         if header is not None:
             _checks.one_of("open_stream", "header", header, [True, False])
@@ -47,7 +47,7 @@ class CSVStream(Stream):
     def _header_and_names(self) -> None:
         if self._source.peek(3) == BOM:
             self._source.read(3)
-        asked = HEAD  # a pipe may not have more than the first line yet
+        asked = HEAD  # a pipe may have only the first line so far
         while b"\n" not in (start := self._source.peek(asked)).lstrip() and len(start) == asked < PIECE:
             asked *= 2
         if not start.strip():
@@ -100,7 +100,7 @@ class CSVStream(Stream):
         sample, texts = dict[str, Sampled](), parsed["texts"][::-1]
         parsed.clear()
         for name in self._columns:
-            codes, values = texts.pop()  # a column's bytes go when its texts are made: there may be many
+            codes, values = texts.pop()  # free the bytes of a column once its texts are made: there may be many
             decoded = [value.decode(errors="replace") for value in values]
             sample[name] = Sampled(Coded(codes, decoded), None, self._decimal)
         return sample
@@ -136,7 +136,7 @@ class CSVStream(Stream):
         if left > LONGEST:
             rule = f"shorter than {LONGEST} bytes (is a quote not closed?)"
             raise self.bad(self._row + 1, None, rule, "more", self._line)
-        # no more than what a record may have: a larger buffer would only take memory
+        # at most the longest record: a larger buffer would only take memory
         data, self._final = self._source.piece(min(max(self._need, left), LONGEST + (1 << 16) - left), left)
         self._buffer, self._used = self._buffer[self._used :] + data, 0
         return True
@@ -149,7 +149,7 @@ class CSVStream(Stream):
             if block.rows or block.error:
                 blocks.append(block)
             count, size = count + block.rows, size + taken
-            # a bad row is passed over in the buffer: then one piece at a time
+            # a bad row is skipped in the buffer: then one piece at a time
             alone = self._source.live or self._options.bad_rows == "skip"
             if count == rows or size >= LONGEST or block.error or (count and alone):
                 break
@@ -188,7 +188,7 @@ class CSVStream(Stream):
                 return False
 
     def _piece(self, rows: int, before: int) -> tuple[Block, int]:
-        """What the buffer holds after the row number ``before``, and how many bytes of it that took."""
+        """Parse the buffer after the row number ``before``; returns the block and the number of bytes consumed."""
         parsed = self._parse(self._slots, len(self.schema.names), len(self._texts), rows)
         count, offset = len(parsed["y"]), self._source.offset - len(self._buffer) + self._used
         lines = parsed["lines"] + self._line
@@ -228,7 +228,7 @@ class CSVStream(Stream):
             raise ValueError(f"{self.name}, header: must be UTF-8. Got {value[:40]!r} instead.") from None
 
     def _problem(self, parsed: dict[str, Any], row: int, columns: list[str], line: int = 1) -> ValueError:
-        """What the parser found wrong, in words."""
+        """The parser's error in words."""
         what, fields, width = parsed["error"], parsed["fields"], len(columns)
         column = columns[min(parsed["column"], width - 1)]
         text = parsed["text"].decode(errors="replace")
@@ -255,7 +255,7 @@ class CSVStream(Stream):
 
 
 def check_delimiter(delimiter: Any, decimal: str) -> None:
-    """Whether fields can be told apart by it: what can be part of a number, a name or a line end cannot."""
+    """Validate a delimiter: a character that can be part of a number, a name or a line end is refused."""
     good = isinstance(delimiter, str) and len(delimiter) == 1 and "\0" < delimiter <= "\x7f"
     if not good or delimiter.isalnum() or delimiter in '"\r\n.+-' or delimiter == decimal:
         rule = "one ASCII character, no letter, digit, quote, line end or sign of a number (. + - and the decimal sign)"
@@ -263,7 +263,7 @@ def check_delimiter(delimiter: Any, decimal: str) -> None:
 
 
 def _delimiter(start: bytes, decimal: str) -> str:
-    """The delimiter that the first line has most of, outside quotes; the first that can be one if none."""
+    """The most frequent delimiter of the first line, outside quotes; the first allowed one if there is none."""
     line = start.lstrip(b"\r\n").split(b"\n", 1)[0].split(b"\r", 1)[0].decode(errors="replace")
     outside = "".join(line.split('"')[::2])
     return max(DELIMITERS.replace(decimal, ""), key=outside.count)

@@ -1,4 +1,4 @@
-"""What was found in the columns of a stream, in words: a line per column."""
+"""`Stream.describe`: a line of text per column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CURRENCY = "$€£¥"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the first rows showed of a column."""
+    """The summary of a column's first rows."""
 
     kind: str
     missing: int
@@ -51,7 +51,7 @@ def _look(found: Sampled) -> Seen:
 
 
 def _hint(texts: list[str], decimal: str) -> str:
-    """What a text column may have been meant as."""
+    """A guess at the intended kind of a text column."""
     some = texts[:50]
     if not some or not all(len(text) <= 40 and DISGUISED.fullmatch(text) for text in some):
         return ""

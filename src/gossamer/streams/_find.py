@@ -1,4 +1,4 @@
-"""Finding what the columns are in the first rows of a stream."""
+"""Infer the schema of a stream from its first rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gossamer import _checks
 from gossamer._typing import Floats
 from gossamer.streams._schema import KINDS, Coded, Column, Sampled, Schema, Values, as_number, coded_numbers
 
-#: The most different whole numbers in a target that are taken for classes.
+#: The largest number of distinct integers in a target that are taken for classes.
 CLASSES = 20
-# possessive: what was taken is not given back, so that a text takes linear time
+# possessive quantifiers: no backtracking, so that matching takes linear time
 NUMBER = re.compile(
     r"[+-]?+(?:(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d++)?+|inf(?:inity)?+|nan)", re.ASCII | re.IGNORECASE
 )
@@ -26,7 +26,7 @@ def find_schema(
     ignore: Sequence[str | int], kinds: Mapping[str, str], task: str | None, categories: int,
     max_features: int | None = None,
 ) -> Schema:  # fmt: skip
-    """The schema of a stream, from its first rows and what the user says."""
+    """The schema of a stream, from its first rows and the user's options."""
     names = Names(sample)
     goal = None if target is None else _named("target", target, names)
     chosen = None if columns is None else [_named("columns", each, names) for each in _several("columns", columns)]
@@ -51,7 +51,7 @@ def find_schema(
 
 
 def check_width(features: int, most: int | None) -> None:
-    """Wide data are refused before they take much memory."""
+    """Refuse wide data before they take much memory."""
     if most is not None and features > most:
         rule = f"at least {features}, the number of features, which all rows then have (columns= can choose fewer)"
         raise _checks.wrong("open_stream", "max_features", rule, most)
@@ -79,7 +79,7 @@ def repeated(names: Sequence[str]) -> str | None:
 
 
 def kind_of(sampled: Sampled) -> str:
-    """What a column holds. One that is empty so far is taken for numbers."""
+    """The kind of a column. A column that is empty so far is taken for numbers."""
     if sampled.kind is not None:
         return sampled.kind
     if not isinstance(sampled.values, Coded):
@@ -107,7 +107,7 @@ def _with_point(text: str, decimal: str) -> str:
 
 
 def infer_task(y: Any) -> str:
-    """What targets ask for: "novelty" without any, "classification" for text, booleans and few whole numbers.
+    """The task of a target: "novelty" without a target, "classification" for text, booleans and few integers.
 
     Few: at most 2, or at most 20 of which each comes 5 times on average. Everything else is "regression".
 
@@ -151,7 +151,7 @@ def _target_kind(sampled: Sampled, kind: str | None, task: str | None) -> str:
 
 
 def _categories(values: Values, most: int) -> tuple[str, ...]:
-    """The most frequent categories of the sample, the earlier first among equals, in the order of their coming."""
+    """The most frequent categories of the sample (of equals the earlier), in order of appearance."""
     if not isinstance(values, Coded):
         values = coded_numbers(values)
     counts = np.bincount(values.codes[values.codes >= 0], minlength=len(values.values))

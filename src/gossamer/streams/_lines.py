@@ -20,14 +20,14 @@ from gossamer.streams._stream import BadRowError, Block, Options, Stream
 
 #: The most bytes of a chunk of lines: as Python objects they take many times as much.
 TEXT = 1 << 21
-#: A JSON text of more bytes is looked at before Python objects are made of it: a value of two bytes takes seventy.
+#: Longer JSON texts are counted before they are parsed: a value of two bytes becomes an object of seventy.
 LARGE = 1 << 20
 LABEL = "label"
 WIDER = Setting("max_features=", "max_features")
 
 
 class LineStream(Stream):
-    """A stream with a row per line; blank lines are passed over."""
+    """A stream with a row per line; blank lines are skipped."""
 
     def __init__(self, source: Source, options: Options) -> None:
         self._source, self.name = source, source.name
@@ -46,9 +46,9 @@ class LineStream(Stream):
             self._line = int(at["line"])
 
     def _take(self, rows: int, wait: bool = False) -> list[tuple[int, int, bytes]]:
-        """The next lines that are not blank, with their offsets and numbers; what fails after them waits its turn.
+        """The next lines that are not blank, with offsets and numbers; the next call raises an error that follows them.
 
-        Of a pipe, those that are there, unless we ``wait``.
+        From a pipe, the lines that have arrived, unless ``wait``.
         """
         taken, self._held = self._held[:rows], self._held[rows:]
         size = 0
@@ -83,7 +83,7 @@ class LineStream(Stream):
         return self._source.offset - len(self._buffer) + self._used
 
     def _lines(self, rows: int) -> tuple[list[bytes], Any, Any]:
-        """Texts, and their starts and line numbers with those of what follows."""
+        """Texts with their starts and line numbers, and the start and number of the next line."""
         taken = self._given = self._take(rows)
         if not taken and self._failed is not None:
             raise self._failed
@@ -206,7 +206,7 @@ def _object(text: bytes, most: int) -> dict[str, Any]:
 
 
 def _values(text: bytes) -> int:
-    """How many values a JSON text has at least: commas and opening brackets outside of strings.
+    """A lower bound on the number of values in a JSON text: commas and opening brackets outside of strings.
 
     >>> _values(b'{"a": 1, "b,": "[,"}')
     2
@@ -235,8 +235,8 @@ DECODER = json.JSONDecoder(object_pairs_hook=_different)
 class LIBSVMStream(LineStream):
     """Rows of a LIBSVM file, ``label index:value ...``, as dense rows; see `open_stream`.
 
-    Indices begin at 1, or at 0 if a 0 is among the first rows. There are as many features as ``n_features`` says, or
-    as the largest index of the first rows does. An index that is not there is 0.
+    Indices begin at 1, or at 0 if a 0 is among the first rows. The number of features is ``n_features``, or the
+    largest index of the first rows. A missing index is 0.
     """
 
     format = "libsvm"

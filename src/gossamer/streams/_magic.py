@@ -1,9 +1,9 @@
-"""What a file is that is no table of text, told by its first bytes, so that an error can say it."""
+"""Recognise files that are not tables of text by their magic bytes, so that an error can name the format."""
 
 from __future__ import annotations
 
 PARQUET = b"PAR1"
-#: What a file begins with, and what it then is. The more special come first.
+#: Magic bytes and the name of the format. The more specific come first.
 BEGINNINGS: list[tuple[bytes, str]] = [
     (PARQUET, "a Parquet file (format='parquet' reads it)"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file (h5py reads it)"),
@@ -33,7 +33,7 @@ BEGINNINGS: list[tuple[bytes, str]] = [
     (b"\xff\xfe", "text in UTF-16 (encoding='utf-16' reads it)"),
     (b"\xfe\xff", "text in UTF-16 (encoding='utf-16' reads it)"),
 ]  # fmt: skip
-#: What is in a zip archive, told by the names of its files.
+#: Formats that are zip archives, by the names of the files inside.
 ZIPPED: list[tuple[bytes, str]] = [
     (b"xl/", "an Excel workbook (.xlsx; save it as CSV, or read it with pandas)"),
     (b"opendocument.spreadsheet", "an OpenDocument spreadsheet (save it as CSV)"),
@@ -45,7 +45,7 @@ ZIPPED: list[tuple[bytes, str]] = [
 
 
 def identify(start: bytes) -> str | None:
-    """What a file is that begins like this; None for text.
+    """The format of a file that begins with these bytes; None for text.
 
     >>> identify(b"PK\\x03\\x04...xl/workbook.xml"), identify(b"a,b\\n1,2\\n")
     ('an Excel workbook (.xlsx; save it as CSV, or read it with pandas)', None)

@@ -1,4 +1,4 @@
-"""What stands in for a missing number: the mean of the feature in the rows before."""
+"""Imputation: a missing number is replaced by the mean of its feature in the rows before."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gossamer.streams._schema import Coded, Sampled, Schema, Values
 
 
 class Means:
-    """The sums and counts of each feature so far, and what stands in before there is any.
+    """The sums and counts of each feature so far, and the values that fill gaps before the first.
 
     Parameters
     ----------
     width : the number of features.
-    given : the `state` of another.
+    given : the `state` of another object.
     keep : fill gaps with the means as they are, and learn nothing.
 
     >>> means = Means(1, {"sums": [[0.0], [0.0]], "start": [5.0]})

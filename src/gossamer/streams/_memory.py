@@ -78,7 +78,7 @@ def typed_block(
 
 
 def without(column: Any, options: Options) -> Any:
-    """A column with None or NaN for those of its values that are to be taken for missing (``na_values``)."""
+    """A column with its ``na_values`` replaced by None or NaN."""
     if not options.na_values:
         return column
     texts, numbers = set(options.na_texts), options.na_numbers
@@ -133,7 +133,7 @@ def _series(series: Any) -> Array:
 
 
 def sampled(name: str, column: Any, fail: Callable[..., ValueError]) -> Sampled:
-    """The first values of a column and their kind: their type, or that of the first that is there.
+    """The first values of a column and their kind: their type, or the type of the first value that is not missing.
 
     ``fail(row, column, rule, got)`` makes the error for a value of another type.
     """
@@ -179,7 +179,7 @@ def as_values(array: Any, kind: str) -> Values:
 
 def from_objects(objects: list[Any], kind: str) -> Values:
     """Python values as numbers or coded texts."""
-    # all of one type, as nearly always: without a look at each
+    # all of one type, as nearly always: no test of each value
     types = set(map(type, objects)) - {type(None)}
     if types <= ({bool} if kind == "boolean" else {int, float}) and kind not in ("text", "date"):
         try:

@@ -36,7 +36,7 @@ class ParquetStream(Stream):
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Whatever pyarrow finds wrong with a file is a ValueError that names it; a disk that fails is not."""
+        """Turn errors of pyarrow into a ValueError that names the file; errors of the disk stay OSErrors."""
         import pyarrow
 
         try:
@@ -157,7 +157,7 @@ class ParquetStream(Stream):
 
 
 def _footer_sum(file: Any) -> int:
-    """The checksum of the footer, whose length is in the last 8 bytes before the mark; the file stays where it was."""
+    """The checksum of the footer, whose length precedes the last magic bytes; the file position is restored."""
     place, end = file.tell(), file.seek(0, os.SEEK_END)
     file.seek(max(0, end - 8))
     length = int.from_bytes(file.read(4), "little")

@@ -12,19 +12,19 @@ import numpy as np
 from gossamer import _checks
 from gossamer._typing import Array, Bools, Codes, Floats
 
-#: Rows looked at to find what the columns are: the same whatever the chunks.
+#: Rows in the sample from which the schema is inferred, for any size of chunks.
 SAMPLE = 1000
-#: The most categories of a text column that get a feature each, unless told.
+#: The default for the largest number of categories of a text column that get a feature each.
 CATEGORIES = 32
 KINDS = ("number", "integer", "boolean", "date", "text")
 TASKS = ("classification", "regression", "novelty")
-#: The most rows times columns that are looked at.
+#: The largest size of the sample, rows times columns.
 SAMPLE_CELLS = 400_000
-#: The most features, unless told: each costs some hundred bytes before the first row is read.
+#: The default for the largest number of features: each costs some hundred bytes before the first row is read.
 FEATURES = 1 << 16
 #: The most characters of a class: NumPy gives each label of a chunk the room of the longest.
 LONGEST_LABEL = 1024
-#: How a value that is not there is written in CSV.
+#: The texts of a missing value in CSV.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "?")
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?Z?", re.ASCII)
@@ -33,7 +33,7 @@ TRUTH = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting of `open_stream` that would help: as an error tells it, its name, and its value on the command line."""
+    """An option of `open_stream` that an error suggests: its text there, its name, its value on the command line."""
 
     text: str
     name: str
@@ -43,7 +43,7 @@ class Setting:
         return self.text
 
 
-#: What a value must be: a text, or pieces of it with settings among them.
+#: The rule that a value has broken: a text, or pieces of text with settings between them.
 Rule = str | tuple[str | Setting, ...]
 RULES: dict[str, Rule] = {
     "number": "a number",
@@ -57,7 +57,7 @@ RULES: dict[str, Rule] = {
 
 @dataclass(slots=True)
 class Coded:
-    """Texts by number: ``values[codes]``, a code of -1 for a missing one."""
+    """Texts as codes into a list: ``values[codes]``; the code -1 is a missing text."""
 
     codes: Codes
     values: list[str]
@@ -82,7 +82,7 @@ class Coded:
         return self.map([as_number(value, kind) for value in self.values])
 
 
-#: What a format gives for a column: numbers with NaN for the missing, or coded texts.
+#: The values of a column as a format gives them: numbers, NaN where missing, or coded texts.
 Values = Floats | Coded
 
 
@@ -98,7 +98,7 @@ class Misfit(Exception):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, its kind, and for a text feature the categories that have a feature of their own."""
+    """A column: its name, its kind, and for a text column the categories with a feature of their own."""
 
     name: str
     kind: str
@@ -142,7 +142,7 @@ class Schema:
 
     @property
     def task(self) -> str:
-        """What the target is for."""
+        """The task that the target implies."""
         if self.target is None:
             return "novelty"
         return "regression" if self.target.kind in ("number", "date") else "classification"
@@ -188,7 +188,7 @@ class Schema:
         return numbers, np.isnan(numbers), misfits
 
     def labels(self, target: Values, keep: Any) -> Array:
-        """Targets as they are handed out: str, int64, bool or float64."""
+        """The targets of a chunk: str, int64, bool or float64."""
         if isinstance(target, Coded):
             values = [value if len(value) <= LONGEST_LABEL else "" for value in target.values]
             return np.asarray(np.array([*values, ""])[target.codes[keep]])
@@ -197,7 +197,7 @@ class Schema:
         return np.asarray(target[keep].astype(kinds.get(self.target.kind, np.float64)))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it; the same object each time, for every chunk has it in its position."""
+        """The schema as JSON data; the same object on each call, as every chunk has it in its position."""
         if self._stored is None:
             features = [[c.name, c.kind, list(c.categories)] for c in self.features]
             target = None if self.target is None else [self.target.name, self.target.kind]

@@ -15,7 +15,7 @@ from gossamer import _checks
 from gossamer.exceptions import ParameterError
 from gossamer.streams._archives import STEP, DamagedError, archive_of, check_encoding, decode, unpack
 
-#: How many of the first bytes are remembered, so that a position is only taken up in the same data.
+#: The number of first bytes in a position's checksum, so that a position is only resumed in the same data.
 HEAD = 4096
 #: Skipped at once, and read at once.
 PIECE, LARGEST = 1 << 20, 1 << 26
@@ -24,7 +24,7 @@ MUCH, PAUSE = 1 << 16, 0.05
 
 
 class ChangedDataError(ParameterError):
-    """A position in other data than those that it was made of: how they differ, and what was found."""
+    """A position does not belong to these data: how they differ, and what was found."""
 
     def __init__(self, changed: str, got: object) -> None:
         super().__init__("open_stream", "position", f"one in the same data; {changed}", got)
@@ -67,7 +67,7 @@ class Source:
         self._sum, self._summed, self._unsummed = 0, 0, list[bytes | memoryview]()
 
     def peek(self, count: int = HEAD) -> bytes:
-        """The next bytes, which stay where they are."""
+        """The next bytes, without consuming them."""
         self._fill(count)
         return self._ready[:count]
 
@@ -77,9 +77,9 @@ class Source:
         return self._taken(count)
 
     def piece(self, count: int, held: int = 0) -> tuple[bytes, bool]:
-        """At most ``count`` bytes and whether they are the last: of a pipe those that are there, at least one.
+        """At most ``count`` bytes and whether they are the last; from a pipe the bytes that have arrived, at least one.
 
-        ``held`` bytes of the record at hand are there already, and will be parsed again.
+        ``held`` bytes of the current record have been read already, and will be parsed again.
         """
         if not self.live:
             data = self.read(count)
@@ -98,7 +98,7 @@ class Source:
         return data
 
     def _fill(self, count: int) -> None:
-        """Have ``count`` bytes ready. What comes before damaged data is handed out first, then the error."""
+        """Buffer ``count`` bytes. Bytes before damaged data are handed out first, then the error is raised."""
         pieces, size = [self._ready], len(self._ready)
         while size < count and self._failed is None and not self._ended:
             try:
@@ -123,7 +123,7 @@ class Source:
         return ValueError(f"{self.name} must be whole. Got damaged or truncated data after {self.offset} bytes: {why}")
 
     def mark(self, offset: int) -> dict[str, int]:
-        """What `skip` needs to go on at an offset that has been read."""
+        """The data that `skip` needs to resume at an offset that has been read."""
         check = zlib.crc32(self._head[: min(offset, HEAD)])
         return {"offset": offset, "check": check, "sum": self._sum_to(offset)}
 
@@ -177,7 +177,7 @@ class Source:
 
 
 class _Prefixed(io.RawIOBase):
-    """A file with some bytes put back before it."""
+    """A file with some bytes pushed back before it."""
 
     def __init__(self, prefix: bytes, raw: Any) -> None:
         self._prefix, self._raw = prefix, raw
@@ -196,7 +196,7 @@ class _Prefixed(io.RawIOBase):
         return data
 
     def piece(self, count: int, held: int) -> bytes:
-        """What is there now, after waiting for the first byte; nothing at the end.
+        """The bytes that have arrived, after waiting for the first; empty at the end.
 
         A long record that comes in many small pieces is parsed again each time. So that this does not take more than
         linear time, wait a moment for as much again as is ``held``, if that is much.

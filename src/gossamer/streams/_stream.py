@@ -16,18 +16,18 @@ from gossamer.streams._find import NUMBER, Names, find_schema
 from gossamer.streams._means import Means, sample_means
 from gossamer.streams._schema import CATEGORIES, FEATURES, TASKS, Coded, Misfit, Rule, Sampled, Schema, Setting, Values
 
-#: A position as its file holds it; a stream of another version does not take it up.
+#: The version of a position; a stream refuses the positions of other versions.
 VERSION = 1
 #: The most numbers in a chunk of a file: wide rows come in chunks of fewer.
 CELLS = 1 << 19
 SKIP, MEAN = Setting("missing='skip'", "missing", "skip"), Setting("'mean'", "missing", "mean")
-#: What a value that is missing breaks.
+#: The rule that a missing value breaks.
 PRESENT = ("there (", SKIP, " leaves such rows out, ", MEAN, " takes the mean of the rows before)")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What `open_stream` was told, for every format."""
+    """The options of `open_stream` that all formats share."""
 
     target: str | int | None = None
     columns: Any = None
@@ -62,12 +62,12 @@ class Options:
 
     @property
     def na_texts(self) -> list[str]:
-        """The ``na_values`` as they are written."""
+        """The ``na_values`` as texts."""
         return [str(value) for value in self.na_values]
 
     @property
     def na_numbers(self) -> list[float]:
-        """Those of the ``na_values`` that are numbers, also if they were given as text."""
+        """The ``na_values`` that are numbers, also if they were given as text."""
         numbers = [float(text) for text in self.na_texts if NUMBER.fullmatch(text)]
         return [number for number in numbers if np.isfinite(number)]
 
@@ -112,7 +112,7 @@ class Chunk:
 
 @dataclass
 class Block:
-    """What a format read: columns of ``rows`` rows, and what stopped it.
+    """The columns of ``rows`` rows as a format has read them, and the error that stopped it.
 
     ``X`` holds the features that are not in ``values``. ``starts`` says where each row begins and where the next one
     would; ``lines`` likewise, where the format counts lines.
@@ -126,7 +126,7 @@ class Block:
     error: ValueError | None = None
 
     def cut(self, rows: int, error: ValueError) -> Block:
-        """The first rows, and what is wrong with the next."""
+        """The first rows, and the error of the next."""
         values = {
             name: Coded(value.codes[:rows], value.values) if isinstance(value, Coded) else value[:rows]
             for name, value in self.values.items()
@@ -139,7 +139,7 @@ class Block:
 class Stream:
     """An iterator of `Chunk`; see `open_stream`.
 
-    The rows before a bad one are handed out first; then comes the error, each time that one asks again. Several threads
+    The rows before a bad row are handed out first; then the error is raised, on every further call. Several threads
     may take chunks from one stream: each chunk goes to one of them.
 
     >>> from gossamer.streams import open_stream
@@ -153,7 +153,7 @@ class Stream:
 
     format = ""
     name = ""
-    #: Whether rows come from a file, so that the memory they take must be bounded.
+    #: Whether rows come from a file, so that their memory must be bounded.
     bounded = True
 
     def __init__(self, options: Options) -> None:
@@ -191,7 +191,7 @@ class Stream:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The kind of every column in use."""
+        """The kind of every column that is used."""
         target = [] if self.schema.target is None else [self.schema.target]
         return {column.name: column.kind for column in (*self.schema.features, *target)}
 
@@ -212,18 +212,18 @@ class Stream:
         raise NotImplementedError
 
     def _sample(self) -> dict[str, Sampled]:
-        """The first rows of each column, which stay to be read."""
+        """The first rows of each column, without consuming them."""
         raise NotImplementedError
 
     def _settle(self) -> None:
-        """The schema is known."""
+        """Called once the schema is known."""
 
     def _read(self, rows: int) -> Block | None:
         """At most ``rows`` rows; None at the end. A block without rows has an error."""
         raise NotImplementedError
 
     def _mark(self, start: int, line: int) -> Any:
-        """What `_begin` needs to go on at ``start``, one of the last block's ``starts``, in that line."""
+        """The data that `_begin` needs to resume at ``start``, one of the last block's ``starts``, in that line."""
         return start
 
     def _now(self) -> tuple[int, int]:
@@ -247,7 +247,7 @@ class Stream:
 
     @property
     def task(self) -> str:
-        """What was asked for, or what the target looks like: "classification", "regression" or "novelty"."""
+        """The task, given or inferred from the target: "classification", "regression" or "novelty"."""
         return self._options.task or self.schema.task
 
     @property
@@ -326,7 +326,7 @@ class Stream:
         self.first_bad = self.first_bad or str(error)
 
     def _pass_over(self, start: int, line: int) -> bool:
-        """Go to the row that begins at ``start``, in the last block read, and pass it over; False if that cannot be."""
+        """Go to the row that begins at ``start``, in the last block read, and skip it; False if the format cannot."""
         return False
 
     def _chunk_rows(self) -> int:

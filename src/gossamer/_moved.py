@@ -9,7 +9,7 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-#: Old module, and the modules in which its names are now; the first is the one to tell.
+#: Old module, and the modules that have its names now; the warning names the first.
 MOVED = {
     "additive": ("estimators.additive",),
     "classic": ("estimators.classic",),
@@ -32,7 +32,7 @@ MOVED = {
 
 
 class Finder:
-    """Finds an old module, and loads it as one that takes its names from the new ones."""
+    """Finds an old module, and loads it with the names of the new modules."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         finder: Any = self
@@ -53,4 +53,4 @@ class Finder:
 
 def install() -> None:
     """Make the old paths importable."""
-    sys.meta_path.append(Finder())  # after all others: what exists is found as ever
+    sys.meta_path.append(Finder())  # after all other finders: existing modules are found as usual

@@ -1,4 +1,4 @@
-"""What `gossamer.store` asks of an object: its parameters, and what it has learned."""
+"""The mixin of objects that `gossamer.store` saves: parameters, and learned attributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Stored:
     """Can be saved and loaded. The file format and what loading guarantees: docs/store.md.
 
-    A subclass has a constructor whose parameters ``get_params`` tells; all other attributes are what it has learned.
+    A subclass has a constructor whose parameters ``get_params`` returns; all other attributes are learned.
     """
 
     #: Parameters that files of older versions lack, with the values that they had then.
@@ -27,14 +27,14 @@ class Stored:
         store.save(self, path)
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """The bytes that `save` writes."""
         from gossamer import store
 
         return store.dumps(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """An object of this class from what `to_bytes` gave."""
+        """An object of this class from the bytes of `to_bytes`."""
         from gossamer import store
 
         found = store.loads(data)
@@ -43,17 +43,17 @@ class Stored:
         return found
 
     def _parameters(self) -> dict[str, Any]:
-        """What the constructor takes to make this object again, as it was before it learned."""
+        """The constructor's parameters, which make this object as it was before it learned."""
         parameters: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
         return parameters
 
     def _learned(self) -> dict[str, Any]:
-        """What it has learned since; in a fixed order, so that equal objects give equal bytes."""
+        """The learned attributes, in a fixed order, so that equal objects give equal bytes."""
         given = self._parameters()
         return {name: value for name, value in sorted(vars(self).items()) if name not in given}
 
     def _relearn(self, learned: dict[str, Any]) -> None:
-        """Put what was learned into a new object; nothing that the class itself defines can be overwritten."""
+        """Set the learned attributes of a new object; attributes that the class defines cannot be overwritten."""
         for name, value in learned.items():
             if hasattr(type(self), name) or name in vars(self) or not name.isidentifier():
                 raise _checks.wrong(self, name, "no learned attribute", value)

@@ -35,7 +35,7 @@ MOMENTS = 4
 #: Characters in a line of text, as many as in a line of the table.
 WIDTH = 96
 
-#: What `tune` tried, for every algorithm alike (ALGORITHMS 13.1), and the streams it tried it on.
+#: The grid of `tune`, the same for every algorithm (ALGORITHMS 13.1), and its streams.
 WIDTHS = (0.2, 0.3, 0.5, 0.8)
 STEPS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 DECAYS = (0.001, 0.003, 0.01, 0.03, 0.1)
@@ -119,7 +119,7 @@ def tune(rows: int = ROWS_PER_TURN, seeds: Sequence[int] = TUNING_SEEDS) -> list
 
 @dataclass
 class Race:
-    """What happened: mistakes by trial, contestant and row, and what the learners cost."""
+    """The result of a race: mistakes by trial, contestant and row, and the cost of each learner."""
 
     wrong: Bools
     sizes: Ints
@@ -222,7 +222,7 @@ def checkpoints(rows: int) -> list[int]:
 def picture_rows(rows: int) -> list[int]:
     """The rows of the four moments in the picture: evenly spaced, each an eighth of a turn on from the last.
 
-    The stream looks the same after half a turn, so the spacing is an eighth of a turn more than so many halves.
+    The stream looks the same after half a turn, so the spacing is a multiple of half a turn plus an eighth.
 
     >>> picture_rows(4000)
     [250, 1500, 2750, 4000]
@@ -266,7 +266,7 @@ def summary(race: Race) -> Iterator[str]:
 
 
 def explain(race: Race) -> Iterator[str]:
-    """What the numbers say, in words; differences between two learners count from two standard errors on."""
+    """The results in words; a difference between two learners counts from two standard errors on."""
     names = [contestant.name for contestant in CONTESTANTS]
     trials, _, rows = race.wrong.shape
     mean = race.mistakes.mean(axis=0)
@@ -343,7 +343,7 @@ def draw(race: Race, path: Path) -> None:
 
 
 def check_picture(out: str | Path) -> Path:
-    """The path of a picture that can be drawn and written; said before the work, not after it."""
+    """Validate the path of the picture before the work, not after it."""
     plots.new_figure(1, 1)
     path = Path(out)
     if path.suffix.lower() not in (".png", ".pdf", ".svg"):

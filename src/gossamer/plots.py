@@ -49,7 +49,7 @@ class Moment:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty Figure that belongs to nobody else; or an error that says what to install."""
+    """A new, empty Figure; if matplotlib is missing, an error that names the extra to install."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -58,7 +58,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def windowed(mistakes: Floats, window: int) -> Floats:
-    """The mean of the last ``window`` entries, ending at each entry that has so many, along the last axis.
+    """The mean of the last ``window`` entries, for each entry with a full window, along the last axis.
 
     >>> windowed(np.array([1.0, 0.0, 0.0, 1.0]), 2).tolist()
     [0.5, 0.0, 0.5]
@@ -80,7 +80,7 @@ def draw_errors(axes: Axes, errors: Mapping[str, Floats], window: int, dashed: S
     ends = {}
     for colour, (name, values) in zip(_cycle(len(errors)), errors.items(), strict=True):
         rows = np.arange(window, window + len(values))
-        # one point in so many, the last among them: finer wiggles than a few pixels only blur the line
+        # subsample, keeping the last point: wiggles finer than a few pixels only blur the line
         stride = max(1, len(values) // 300)
         shown = slice((len(values) - 1) % stride, None, stride)
         style: Any = (0, (4, 1.5)) if name in dashed else "-"
@@ -230,7 +230,7 @@ def _cycle(count: int) -> list[str]:
 
 # ---------------------------------------------------------------------------------------------------------- traces
 
-#: What a metric is called on an axis, and the factor it is drawn with.
+#: The axis label of a metric, and the factor that scales it.
 AXIS = {
     "error": ("errors, %", 100.0), "accuracy": ("right, %", 100.0), "alarms": ("alarms, %", 100.0),
     "mae": ("mean absolute error", 1.0), "rmse": ("root mean squared error", 1.0), "auc": ("AUC", 1.0),
@@ -247,7 +247,7 @@ def trace(
     ----------
     traces : a Trace, or Traces by name.
     path : where to save the picture (.png, .pdf or .svg), if anywhere.
-    metric : which; the first that they have unless given.
+    metric : the metric to draw; by default the first of the traces.
     title : a heading.
 
     >>> from gossamer.evaluate import Record, Trace
@@ -318,7 +318,7 @@ def effects(
     model: Any, X: Any, path: str | PathLike[str] | None = None, *, names: Sequence[str] | None = None,
     columns: int = 4,
 ) -> Figure:  # fmt: skip
-    """What an additive model (`AdditiveRegressor`, `AdditiveClassifier`) has learned in each coordinate.
+    """The curves of an additive model (`AdditiveRegressor`, `AdditiveClassifier`), a panel per coordinate.
 
     A panel per coordinate has the curve f_i over the middle 99 % of its values in X, minus its mean over X, on one
     scale for all; below it the density of those values. With several classes there is a curve for each.
@@ -328,7 +328,7 @@ def effects(
     model : a fitted model.
     X : rows, to know where the data lie.
     path : where to save the picture (.png, .pdf or .svg), if anywhere.
-    names : of the coordinates, if others than ``model.coordinate_names_`` are wanted.
+    names : of the coordinates, in place of ``model.coordinate_names_``.
     columns : the most panels side by side.
 
     >>> from gossamer import AdditiveRegressor

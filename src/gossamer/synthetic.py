@@ -16,7 +16,7 @@ from gossamer._typing import Floats
 
 __all__ = ["rotating_xor", "rotating_xor_error", "wandering_box"]
 
-#: Where randomness comes from: a seed, or a generator that goes on.
+#: A source of randomness: a seed, or a generator, which advances.
 Seed = int | np.random.Generator
 
 
@@ -63,7 +63,7 @@ def rotating_xor(
 
 
 def rotating_xor_error(radius: float = 1.0, std: float = 0.35) -> float:
-    """The error rate of the best possible rule on `rotating_xor`, one that knows the angle at every row.
+    """The error rate of the best possible rule on `rotating_xor`, which knows the angle at every row.
 
     Its boundary is the two lines midway between the Gaussians. Seen along these, every centre is at distance
     radius / sqrt(2) from both, and an error is to cross exactly one: 2 q (1 - q) with q = Phi(-radius / (sqrt(2) std)).

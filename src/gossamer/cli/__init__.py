@@ -1,4 +1,4 @@
-"""The command line: the parser, and how errors and signals become exit codes. Each command has a file in `commands`."""
+"""The command line: the parser, and how errors and signals become exit codes. Each command has a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gossamer._version import __version__
 from gossamer.cli import parsers
 from gossamer.cli.options import ToldError
 
-#: What the shell sees: bad data, bad usage, and 128 + the number of the signal.
+#: Exit codes: bad data, bad usage, and 128 + the number of the signal.
 BAD_DATA, BAD_USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 EXAMPLES = """\
@@ -40,14 +40,14 @@ WORDS = {"X": "the features", "y": "the target", "position": "--resume", "state"
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that tells an error in one line."""
+    """An ArgumentParser that prints an error in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code: 0, 1 or 2 after an error told in one line, 130 after Ctrl-C.
+    """Run a command; returns the exit code: 0, 1 or 2 after an error in one line, 130 after Ctrl-C.
 
     >>> main(["demo", "--rows", "3"])
     2
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\ngossamer: interrupted", *interrupt.args, file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # the reader (head, less) has gone; what is still buffered has nowhere to go
+        # the reader (head, less) has closed the pipe: discard the buffered output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except (ValueError, OSError, ImportError) as error:
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning of the library in one line."""
+    """Format a warning of the library in one line."""
     print("gossamer: warning:", " ".join(str(message).split()), file=sys.stderr)
 
 
@@ -118,7 +118,7 @@ def _option(name: str, value: str) -> str:
 
 
 def make_parser() -> Parser:
-    """The parser of everything."""
+    """The parser of the whole command line."""
     parser = Parser(
         prog="gossamer",
         description="Online learning with kernels.",

@@ -1,4 +1,4 @@
-"""Chunks read by a second thread while the first one learns: parsing and learning both leave Python's lock."""
+"""Prefetch chunks in a second thread while the first learns: parsing and learning both release the GIL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def ahead(stream: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The chunks of a stream in order, read before they are asked for; then its error, if it has one.
+    """The chunks of a stream in order, prefetched; then its error, if there is one.
 
     >>> list(ahead(["one", "two"]))
     ['one', 'two']

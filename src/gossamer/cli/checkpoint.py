@@ -1,4 +1,4 @@
-"""Where a run was: model, input position, length of the output and metrics, in one file replaced in one step."""
+"""Checkpoints of a run: model, input position, length of the output and metrics, in a file replaced atomically."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gossamer import store
 from gossamer.cli.output import named
 
 KIND = "gossamer checkpoint"
-#: Seconds between checkpoints, unless they go by rows, and how much of the time they may take even so.
+#: Seconds between checkpoints, unless they go by rows, and the largest share of time spent on them.
 SECONDS, SHARE = 5.0, 0.03
 
 
 class Checkpoint:
-    """When to write one, and what is in it.
+    """Decide when to write a checkpoint, write it and read it.
 
     Parameters
     ----------
-    path : the file; None writes none.
-    every : rows between two; None goes by time.
+    path : the file; None writes no checkpoint.
+    every : rows between two checkpoints; None goes by time.
     """
 
     def __init__(self, path: str | None, every: int | None = None) -> None:
@@ -32,7 +32,7 @@ class Checkpoint:
         self._pause = SECONDS
 
     def due(self, row: int) -> bool:
-        """Whether one is to be written after this row."""
+        """Whether a checkpoint is due after this row."""
         if self.path is None:
             return False
         if self.every is not None:
@@ -50,7 +50,7 @@ class Checkpoint:
         self._pause = max(SECONDS, (self._at - start) / SHARE)
 
     def read(self, resume: bool) -> dict[str, Any] | None:
-        """What is in the file: None if there is none, or if it is of a run that is done and not to be resumed."""
+        """The content of the file; None if there is no file, or if its run is finished and not to be resumed."""
         if self.path is None or not os.path.exists(self.path):
             return None
         found = store.load(self.path)
@@ -66,7 +66,7 @@ class Checkpoint:
 
 
 def remove_leftovers(path: str | None) -> None:
-    """Remove what a kill has left of a file that was being written under another name."""
+    """Remove temporary files that a killed run has left."""
     if path is None:
         return
     folder, name = os.path.split(os.path.realpath(path))

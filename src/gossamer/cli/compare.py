@@ -16,12 +16,12 @@ from gossamer.cli.parts import learners, refused
 from gossamer.cli.progress import Bar
 from gossamer.estimators import OnlineScaler
 
-#: Metrics of which more is better.
+#: Metrics for which higher is better.
 LARGE = {"accuracy", "precision", "recall", "f1", "auc"}
 
 
 def work(options: argparse.Namespace) -> None:
-    """Learn with all, print the table, draw."""
+    """Run all learners, print the table, draw the curves."""
     bar = Bar(options.data, on=not options.quiet)
     with open_data(options, chunk_rows=8192, task=options.task) as stream:
         task = stream.task

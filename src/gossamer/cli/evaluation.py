@@ -1,4 +1,4 @@
-"""A prequential evaluation of any length in constant memory: as the stream gets longer, its records get wider."""
+"""Prequential evaluation in constant memory: as the stream gets longer, the windows of its records get wider."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from gossamer.evaluate import Prequential, Record
 
-#: The first width of a record, the widest that is measured at once, and how many records there may be.
+#: The first width of a record, the largest width that is measured at once, and the largest number of records.
 FIRST, WIDEST, MOST = 100, 6400, 256
 
 
@@ -53,7 +53,7 @@ class Evaluation(Prequential):
 
 
 def merged(first: Record, second: Record) -> Record:
-    """Two neighbouring records as one."""
+    """Merge two neighbouring records."""
     window = {}
     for name, late in second.window.items():
         early = first.window[name]

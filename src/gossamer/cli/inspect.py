@@ -1,4 +1,4 @@
-"""``gossamer inspect``: what a saved model is, told by its file alone, on a page."""
+"""``gossamer inspect``: describe a saved model or a checkpoint on a page, without making the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from gossamer import store
 from gossamer.cli.checkpoint import KIND
 
-#: What of a learner's state says something to people.
+#: The entries of a learner's state that are shown.
 LEARNER = ("points", "offset", "level", "steps", "updates", "mistakes")
 #: The most entries of a list that are shown, and the most letters of a line.
 MOST, WIDEST = 12, 160
@@ -21,7 +21,7 @@ def work(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(facts, indent=1, default=str))
         return
-    del facts["arrays"]  # they stand where they belong
+    del facts["arrays"]  # they are shown where they belong
     value = facts["value"]
     if isinstance(value, dict) and value.get("kind") == KIND:
         facts["value"] = summarize_checkpoint(value)
@@ -30,7 +30,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def summarize_checkpoint(value: dict[str, Any]) -> dict[str, Any]:
-    """Where a run was, with which options and metrics, and its model: a page of it."""
+    """Describe a checkpoint: position, options, metrics, model."""
     evaluation, position = value["evaluation"], value["position"]
     given = {name: one for name, one in value["options"].items() if one not in (None, False, [], "")}
     records = evaluation["trace"]["records"]

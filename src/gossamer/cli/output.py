@@ -20,21 +20,21 @@ COLUMNS = {
     "regression": ("row", "target", "prediction"),
     "novelty": ("row", "target", "alarm", "score"),
 }
-#: What may become of a text that looks like a formula.
+#: The ways to write a text that looks like a formula.
 FORMULAS = ("quote", "error", "keep")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Output:
-    """The lines of a run.
+    """The writer of a run's predictions.
 
     Parameters
     ----------
     path : a file, or "-".
     task : says what the columns are.
-    target : whether there is a column for what was to be predicted.
+    target : whether there is a column for the target.
     form : "csv" or "jsonl"; by the ending of the name unless given.
-    length : go on after so many bytes, and cut off what follows.
+    length : truncate the file to this many bytes and append.
     alarms : write only rows that raise an alarm.
     probabilities : whether there is a column for the probability of the prediction; JSON lines have those of all
         classes too.
@@ -109,12 +109,12 @@ class Output:
             self._put("\n".join(lines) + "\n")
 
     def flush(self) -> None:
-        """All lines where others can read them."""
+        """Flush all lines to the operating system."""
         with named(self.path):
             self._file.flush()
 
     def sync(self) -> int:
-        """All lines on the disk; how many bytes they are."""
+        """Synchronise all lines to the disk; returns their number of bytes."""
         with named(self.path):
             self._file.flush()
             if self._own:
@@ -122,15 +122,15 @@ class Output:
         return self.length
 
     def close(self) -> None:
-        """The end."""
+        """Write the rest and close the file."""
         with named(self.path):
             if self._own:
-                self._file.close()  # which writes what is left, and closes even if that fails
+                self._file.close()  # writes the rest, and closes even if that fails
             else:
                 self._file.flush()
 
     def _fields(self, column: list[Any]) -> list[str]:
-        """A column in CSV; numbers that are not whole have nine digits."""
+        """A column in CSV; fractions have nine digits."""
         if column and type(column[0]) is int and len(distinct := set(column)) <= 64:
             texts = {value: self._field(value) for value in distinct}
             return [texts[value] for value in column]
@@ -167,7 +167,7 @@ class Output:
 
 @contextlib.contextmanager
 def named(path: str) -> Iterator[None]:
-    """Errors of the system with the name of the file: "No space left on device" alone says little."""
+    """Add the name of the file to errors of the system, such as "No space left on device"."""
     try:
         yield
     except OSError as error:

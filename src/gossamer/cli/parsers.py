@@ -1,4 +1,4 @@
-"""What can be said on the command line: a parser for each command. Nothing is imported here that learns or reads."""
+"""The options of each command. Nothing that learns or reads is imported here, so that --help is quick."""
 
 from __future__ import annotations
 

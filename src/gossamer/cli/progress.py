@@ -1,4 +1,4 @@
-"""What people see while a command runs: a table of errors, a line each time the rows have doubled, and a bar."""
+"""Progress of a command: a table of errors, a line each time the rows have doubled, and a progress bar."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Table:
         self._next, self._last = 0, 0
 
     def add(self, record: Record) -> None:
-        """A record; it is shown if there are twice as many rows as in the line before."""
+        """Add a record; it is shown if there are twice as many rows as in the line before."""
         self._bar.note(record)
         if record.row >= self._next:
             self._next = 2 * record.row
             self._show(record)
 
     def finish(self, trace: Trace) -> None:
-        """The last line, if it is not there yet."""
+        """Print the last line, if it is not there yet."""
         if trace.records and trace.records[-1].row > self._last:
             self._show(trace.records[-1])
 
     def resumed(self, trace: Trace) -> None:
-        """Go on after the records of an earlier part."""
+        """Resume after the records of an earlier part."""
         for record in trace.records:
             self._next = 2 * record.row if record.row >= self._next else self._next
 
@@ -51,7 +51,7 @@ class Table:
 
 
 class Bar:
-    """Rows, rows per second, the error so far, how much of a file is done; on standard error if it is a terminal."""
+    """A progress bar: rows, rows per second, the error so far, the share of a file; on a terminal only."""
 
     def __init__(self, path: str, on: bool = True) -> None:
         self._to = sys.stderr
@@ -84,7 +84,7 @@ class Bar:
         self._to.flush()
 
     def clear(self) -> None:
-        """Take the bar away, for a line of text."""
+        """Clear the bar, for a line of text."""
         if self._drawn:
             self._to.write("\r\x1b[K")
             self._to.flush()

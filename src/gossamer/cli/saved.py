@@ -14,7 +14,7 @@ KIND = "gossamer model"
 
 
 class Saved(NamedTuple):
-    """What a file of ``gossamer run --save`` holds."""
+    """The content of a file of ``gossamer run --save``."""
 
     model: Any
     task: str

@@ -65,7 +65,7 @@ def work(options: argparse.Namespace) -> None:
                 table.writerow([index, *(f"{part:.5f}" for part in share), f"{1e3 * took:.2f}"])
             if options.preview and (count - 1) % step == 0:
                 sheet.append((frame, mask))
-                if len(sheet) == 2 * SHEET:  # every other one, from now on at twice the distance
+                if len(sheet) == 2 * SHEET:  # keep every other frame, and from now on at twice the distance
                     sheet, step = sheet[::2], 2 * step
             if sys.stderr.isatty() and count % 10 == 0:
                 print(f"\r{count} frames, {count / spent:.0f} frames/s", end="", file=sys.stderr, flush=True)
@@ -117,7 +117,7 @@ class Writer:
             self.video.release()
 
     def write(self, image: Image) -> None:
-        """One more."""
+        """Write an image."""
         if self.path is None:
             return
         self.count += 1
@@ -137,14 +137,14 @@ class Writer:
 
 
 class Evaluation:
-    """Counts over all frames with ground truth: shadow is background, and what CDnet does not score is left out."""
+    """Counts over all frames with ground truth: shadow is background, unscored pixels of CDnet are left out."""
 
     def __init__(self) -> None:
         self.frames = self.hits = self.misses = self.alarms = 0
         self.old, self.new = np.zeros(BINS), np.zeros(BINS)
 
     def add(self, mask: Image, levels: Any, truth: Image) -> None:
-        """One more frame: its mask, the raw scores and the truth."""
+        """Count a frame: its mask, the raw scores and the ground truth."""
         if truth.shape != mask.shape:
             raise _checks.wrong("video", "evaluate", f"masks of shape {mask.shape}", truth.shape)
         scored = ~np.isin(truth, UNSCORED)

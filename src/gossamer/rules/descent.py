@@ -212,6 +212,7 @@ class SVMD(Rule):
 
     Steps of f and of v that overshoot are shortened as those of `Gradient`.
 
+    >>> from gossamer.losses import Hinge
     >>> SVMD(rate=0.5, reg=0.1).step(Hinge(), Example(0.2, 0.0, 1.0, 1.0, trace=0.0, last_rate=0.5))[:2]
     (0.95, 0.5)
     """

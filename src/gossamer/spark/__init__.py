@@ -29,7 +29,7 @@ __all__ = ["learn_history", "learn_stream", "migrate", "models", "score", "sessi
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-#: What makes the state store quick: a commit writes only what has changed, and no model is read only to be counted.
+#: Settings that make the state store fast: a commit writes only the changes, and no model is read to be counted.
 QUICK = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
@@ -71,7 +71,7 @@ def learn_history(
     model : any estimator of Gossamer, or a pipeline; a clone for each key.
     buckets : the number of partitions.
     classes : all labels, for a classifier.
-    shards : split the rows of each key into so many models, learned in parallel and merged by `gossamer.merge`: for
+    shards : the number of models per key, learned in parallel on parts of its rows and merged by `gossamer.merge`: for
         keys that are too big for one processor. docs/capacity.md says what it costs in accuracy.
 
     Returns
@@ -181,7 +181,7 @@ def score(
     df: Any, models: Any, *, key: str, features: Sequence[str], order: str, model: Any, buckets: int,
     classes: Any = None,
 ) -> Any:  # fmt: skip
-    """What models predict for the rows of a DataFrame that is no stream (of one, in ``foreachBatch``).
+    """The predictions of models for the rows of a DataFrame that is no stream (of a stream, in ``foreachBatch``).
 
     ``models`` is what `learn_history` or `models` returned, the other parameters are those they were learned with.
     Returns (key, order, prediction, score, error); a key without a model is an error.

@@ -1,4 +1,4 @@
-"""What is to be learned from which columns: checked on the driver, and the same for all that read them."""
+"""The plan of a query, columns, types and task: validated on the driver, and shared by all readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gossamer import _checks, store
 from gossamer.bank.objects import kind_of, last_step
 from gossamer.spark._rows import Task
 
-#: The types of keys, and how the types of orders are kept: as what, made how, and made back how.
+#: The types of keys; for each type of order its stored type, and the expressions that convert it there and back.
 KEYS = ("string", "tinyint", "smallint", "int", "bigint")
 ORDERS = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), ("bigint", "cast({0} as bigint)", "cast({0} as {1})")),
@@ -22,7 +22,7 @@ ORDERS = {
     "date": ("bigint", "cast(unix_date({0}) as bigint)", "date_from_unix_date(cast({0} as int))"),
 }
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
-#: What stands for a target that is missing, so that the others keep their type on the way to Python.
+#: The placeholder of a missing target, so that the others keep their type on the way to Python.
 NOTHING = {"string": "''", "boolean": "false"}
 
 
@@ -43,7 +43,7 @@ class Plan:
 
     @property
     def order_type(self) -> str:
-        """As what an order is kept: bigint or double."""
+        """The stored type of an order: bigint or double."""
         return ORDERS[self.types[self.order]][0]
 
     @property
@@ -56,7 +56,7 @@ class Plan:
         return {str: "string", bool: "boolean", int: "bigint", float: "double"}[type(self.task.labels[0])]
 
     def rows(self, df: Any) -> Any:
-        """The columns that workers read: key, order, what is wrong already, target, x0, x1, ..."""
+        """The columns that workers read: key, order, error so far, target, x0, x1, ..."""
         from pyspark.sql import functions as sql
 
         key, order = _quoted(self.key), ORDERS[self.types[self.order]][1].format(_quoted(self.order))
@@ -85,7 +85,7 @@ class Plan:
         )  # fmt: skip
 
     def results(self, df: Any) -> Any:
-        """What workers return, under the names and in the types of the columns that came."""
+        """The schema of the workers' results, with the names and types of the given columns."""
         from pyspark.sql import functions as sql
 
         back = ORDERS[self.types[self.order]][2].format("order", self.types[self.order])
@@ -109,7 +109,7 @@ def plan(
     owner: str, df: Any, *, key: Any, features: Any, target: Any, order: Any, model: Any, classes: Any, buckets: Any,
     late: str = "learn", learns: bool = True,
 ) -> Plan:  # fmt: skip
-    """The plan for these columns of a frame; whatever is wrong with it is told here, before anything runs.
+    """Validate the columns of a frame and make the plan, so that errors come before anything runs.
 
     ``learns``: whether rows are learned, which takes a target, or only scored.
     """
@@ -143,7 +143,7 @@ def plan(
 
 
 def _kind(owner: str, model: Any) -> str:
-    """What a model learns, if the rows that come first do not decide what it is."""
+    """The target of a model, if it does not depend on the first rows."""
     if not hasattr(model, "predict_learn") or not hasattr(model, "get_params"):
         raise _checks.wrong(owner, "model", "an estimator of Gossamer or an OnlinePipeline", model)
     kernel = getattr(last_step(model), "kernel", None)

@@ -1,4 +1,4 @@
-"""Rows of many keys on their way through Spark: arrays to learn from, and parcels that Spark need not look into."""
+"""Rows of many keys on their way through Spark: as arrays to learn from, and serialized in packets for the shuffle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHUNK = 50_000
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker must know, all of it plain data."""
+    """The configuration of a worker, all of it plain data."""
 
     model: bytes  # as gossamer.store writes it
     kind: str  # "label", "real" or "none"
@@ -42,7 +42,7 @@ class Rows:
         self.order = table["order"].to_numpy()
         self.X = np.empty((len(table), task.features), np.float32 if task.single else np.float64)
         for place in range(task.features):
-            self.X[:, place] = table[f"x{place}"].to_numpy()  # what is missing is NaN
+            self.X[:, place] = table[f"x{place}"].to_numpy()  # missing values are NaN
         self.y = _targets(task, table["target"]) if "target" in table.column_names else None
         told = table["bad"]
         self.errors: dict[int, str] = {}  # by place
@@ -50,7 +50,7 @@ class Rows:
             self.errors = {int(i): told[int(i)].as_py() for i in np.flatnonzero(told.is_valid().to_numpy())}
 
     def fine(self) -> Any:
-        """Whether each row has nothing wrong so far."""
+        """Whether each row has no error so far."""
         fine = np.ones(len(self.codes), dtype=bool)
         fine[list(self.errors)] = False
         return fine
@@ -60,7 +60,7 @@ class Rows:
         return [self.names[code] for code in self.codes[places].tolist()]
 
     def good(self) -> Array:
-        """The places of rows with nothing wrong so far, those of a key by their order; of equals, by what is in them.
+        """The indices of rows without error so far, those of a key by their order; equal orders by their values.
 
         So neither the order in which Spark delivers them nor a repeated batch can change what is learned.
         """
@@ -74,7 +74,7 @@ class Rows:
 
 
 def _coded(column: Any) -> tuple[Array, list[Any]]:
-    """A column as numbers, and what each number stands for."""
+    """A column as codes, and the value of each code."""
     found = column.combine_chunks().dictionary_encode()
     return found.indices.to_numpy(), found.dictionary.to_pylist()
 
@@ -99,10 +99,10 @@ def binary_of(table: Any) -> Any:
 
 
 def packed(batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches with a bucket in each row, as few rows of many: (bucket, rows in bytes).
+    """Serialize batches with a bucket in each row into packets: (bucket, rows in bytes).
 
     Spark hands rows to a stateful processor one after the other, as tuples of Python, which takes longer than to learn
-    them. What it does not look into costs nothing.
+    them. The bytes of a packet cost nothing.
     """
     held: list[Any] = []
     for batch in batches:
@@ -132,7 +132,7 @@ def _parcels(batches: list[Any]) -> Any:
 
 
 def unpacked(parcels: Iterable[bytes]) -> Any:
-    """The rows in parcels of one bucket, as a table."""
+    """Deserialize the packets of a bucket into a table."""
     import pyarrow as pa
 
     return pa.concat_tables([pa.ipc.open_stream(parcel).read_all() for parcel in parcels])

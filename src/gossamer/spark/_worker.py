@@ -14,12 +14,12 @@ from gossamer.bank import ModelBank
 from gossamer.estimators import merge
 from gossamer.spark._rows import CHUNK, Rows, Task, binary_of, text_of, unpacked
 
-#: As many states of a map does Spark send in one message.
+#: The number of states of a map that Spark sends in one message.
 AT_ONCE = 500
 
 
 def learn(task: Task, bank: ModelBank, rows: Rows, last: dict[Any, Any]) -> tuple[Any, list[Any]]:
-    """Learn rows with the models in a bank; returns what was predicted before, and the keys that have learned.
+    """Learn rows with the models in a bank; returns the predictions made before, and the keys that have learned.
 
     ``last``: the greatest order that each key has learned, brought up to date.
     """
@@ -43,7 +43,7 @@ def learn(task: Task, bank: ModelBank, rows: Rows, last: dict[Any, Any]) -> tupl
 
 
 def score(task: Task, bank: ModelBank, rows: Rows) -> Any:
-    """What the models in a bank predict, without learning."""
+    """The predictions of the models in a bank, without learning."""
     unknown = np.array([name not in bank for name in rows.names], dtype=bool)[rows.codes]
     for place in np.flatnonzero(unknown & rows.fine()).tolist():
         rows.errors[place] = "There is no model for this key."
@@ -55,7 +55,7 @@ def score(task: Task, bank: ModelBank, rows: Rows) -> Any:
 
 
 def _spread(rows: Rows, places: Array, bank: ModelBank, found: Array) -> Array:
-    """The scores of some rows among all, a row each; what the bank has refused joins the errors."""
+    """Scatter the scores of some rows into those of all; rows that the bank has refused join the errors."""
     found = found.reshape(len(places), -1)
     scores = np.full((len(rows.codes), found.shape[1]), np.nan)
     scores[places] = found
@@ -127,7 +127,7 @@ class Processor:
             late = [place for place, text in found.errors.items() if text.startswith("Late: ")]
             results = results.take(np.delete(np.arange(len(results)), late))
         for start in range(0, len(results), CHUNK):
-            # in one piece, for Spark cannot send others; and no whole number becomes a float
+            # a single chunk, as Spark cannot send several; and integers stay integers
             yield results.slice(start, CHUNK).combine_chunks().to_pandas(integer_object_nulls=True)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802
@@ -138,10 +138,10 @@ class Processor:
         """Nothing is open."""
 
     def _load(self, names: list[Any], count: int) -> Iterator[tuple[Any, Any]]:
-        """The state of those of some keys that have one.
+        """The states of those of the given keys that have a state.
 
-        To ask for a key is a message and an answer; to read all keys of a bucket is one, as long as they fit into it,
-        so that is done if a good part of them is wanted.
+        A lookup of a key is a message and an answer; a scan of the bucket is one message, if its keys fit into it,
+        so a scan is used if a good part of the keys is needed.
         """
         if count <= AT_ONCE and 3 * len(names) >= count:
             wanted = set(names)
@@ -151,9 +151,9 @@ class Processor:
             yield from ((name, state) for name, state in found if state is not None)
 
     def _count(self) -> int:
-        """How many models the bucket has, at most.
+        """An upper bound on the number of models in the bucket.
 
-        With another number of buckets, keys would be looked for where they are not, and start anew in silence.
+        With another number of buckets, keys would be looked for where they are not, and start anew without an error.
         """
         if not self.facts.exists():
             return 0
@@ -165,7 +165,7 @@ class Processor:
 
 
 def history(task: Task, batches: Iterable[Any]) -> Iterator[Any]:
-    """Models from batches that are sorted by key and order: each key's is written as soon as the next key comes."""
+    """Models from batches sorted by key and order: the model of a key is written as soon as the next key comes."""
     bank = task.bank()
     last: dict[Any, Any] = {}
     errors: dict[Any, list[tuple[Any, str]]] = {}

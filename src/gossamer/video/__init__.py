@@ -1,7 +1,8 @@
-"""Video: one novelty learner per pixel, as a background subtractor of OpenCV's shape.
+"""Video: a background subtractor with OpenCV's interface, a novelty learner per pixel.
 
-A pixel's colour is a row of numbers; SILK or truncated NORMA with a Gaussian kernel learns which colours it has, and
-alarms where f(x) is low. docs/video.md shows what that looks like, and what each option is worth.
+A pixel's colour is a row; SILK or truncated NORMA with a Gaussian kernel learns which colours are usual there. The code
+in core/video is a second loop beside that of the engine: it learns one row in each of many models, 32 neighbouring
+pixels at once in vector registers, where the engine learns many rows in one model. docs/video.md shows the results.
 """
 
 from gossamer.video.subtractor import PLAIN, BackgroundSubtractor

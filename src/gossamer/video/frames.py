@@ -31,7 +31,7 @@ def opencv() -> Any:
 
 
 def frames(source: str | Path) -> Iterator[tuple[str, Image]]:
-    """Name and pixels of each frame, in order: of a video file, an image folder, a zip file of images (an ``input``
+    """The name and pixels of each frame, in order: of a video file, an image folder, a zip file of images (an ``input``
     folder inside, where there is one), or a camera's number."""
     cv2 = opencv()
     if str(source).isdigit():
@@ -73,7 +73,7 @@ def number_of(name: str) -> int | None:
 
 
 def _listing(source: Path) -> tuple[list[str], Callable[[str], bytes]]:
-    """The images of a folder or zip file, sorted, and how one is read."""
+    """The images of a folder or zip file, sorted, and the function that reads an image."""
     if source.is_dir():
         names = [str(path.relative_to(source)) for path in source.rglob("*") if path.suffix.lower() in IMAGES]
         return sorted(names), lambda name: (source / name).read_bytes()

@@ -1,8 +1,4 @@
-"""Video: one novelty learner per pixel, as a background subtractor of OpenCV's shape.
-
-A pixel's colour is a row of numbers; SILK or truncated NORMA with a Gaussian kernel learns which colours it has, and
-alarms where f(x) is low. docs/video.md shows what that looks like, and what each option is worth.
-"""
+"""`BackgroundSubtractor`: its parameters, frames and state; the loop over the pixels is core/video."""
 
 from __future__ import annotations
 
@@ -24,13 +20,13 @@ if TYPE_CHECKING:
 FOREGROUND, SHADOW = 255, 127
 #: Pixels that learn together in the core.
 TILE = 32
-#: What a pixel's kernel may widen to, in grey levels.
+#: The largest width of a pixel's kernel, in grey levels.
 WIDEST = 40.0
 
-#: The most that the parameters may ask for in memory and threads.
+#: Limits of the parameters ``every`` and ``threads``.
 MOST_TURNS, MOST_THREADS = 2**16, 1024
 
-#: The options that leave the papers' algorithm and nothing else.
+#: The options under which the subtractor is exactly the papers' algorithm.
 PLAIN: dict[str, Any] = {
     "merge": None, "spread": 0.0, "features": "bgr", "every": 1, "cap": 1.0, "known": 1.0, "haste": 1.0,
     "warm": False, "light": False, "guard": None, "evidence": 0, "shadows": False,
@@ -38,7 +34,7 @@ PLAIN: dict[str, Any] = {
 
 
 class BackgroundSubtractor(Stored):
-    """A mask of what is new in every frame: ``apply(frame)`` -> 255 foreground, 127 shadow, 0 background.
+    """Background subtraction: ``apply(frame)`` -> mask with 255 for foreground, 127 for shadow, 0 for background.
 
     Every pixel keeps f = sum_i a_i k(x_i, .), k(x, s) = exp(-||x - s||^2 / (2 width^2)), of at most ``budget`` colours.
     A frame is scored, then learned: where f(x) is below the margin, SILK adds min(margin - f(x), c) k(x, .) (Cheng et
@@ -51,8 +47,8 @@ class BackgroundSubtractor(Stored):
     rule : "silk" or "norma".
     budget : support points of a pixel.
     patience : frames that a still object stays foreground: c is such that a new colour, seen all the time, reaches
-        threshold * cap * margin after so many, c (1 - keep^n) / (1 - keep) with n = patience / every.
-    memory : frames in which what is not seen again shrinks to 1/e.
+        threshold * cap * margin after ``patience`` frames, c (1 - keep^n) / (1 - keep) with n = patience / every.
+    memory : frames in which the weight of a colour that is not seen again shrinks to 1/e.
     C, rate, reg : the papers' parameters, instead of ``patience`` (C of SILK, rate of NORMA) and ``memory`` (reg).
     margin, nu : rho, fixed; or with ``nu`` adapting in every pixel to a share nu of alarms, from ``margin``.
     width : of the kernel, in grey levels.
@@ -61,11 +57,11 @@ class BackgroundSubtractor(Stored):
     features : "luma" (luma and stretched chroma) or "bgr" (the channels as they are); grey frames have one.
     merge : distance in grey levels within which the nearest support point grows instead of a new one being stored;
         None never merges.
-    every : each pixel learns in one of so many frames.
+    every : each pixel learns in one of ``every`` frames.
     cap : share of the margin that is enough: no step above it, and f counts up to it.
     known : share of the margin from which on a support point nearby is filled up in one step.
     haste : a colour that is the background of a neighbouring pixel (camera shake, leaves, an uncovered place) is
-        learned so many times as fast.
+        learned with a step ``haste`` times as large.
     warm : the first frame is background, and the next ones are learned with a step of margin / frame at least.
     light : whether a change of the light of the whole scene is compensated.
     guard : share of foreground beyond which all pixels learn the frame at once; None never.
@@ -99,7 +95,7 @@ class BackgroundSubtractor(Stored):
         self.guard, self.threshold, self.evidence, self.shadows = guard, threshold, evidence, shadows
         self.threads = threads
         self._options = self._checked()
-        self._seen: tuple[_core.PixelBank, tuple[int, ...]] | None = None  # what was learned, and the shape of frames
+        self._seen: tuple[_core.PixelBank, tuple[int, ...]] | None = None  # the pixel bank, and the shape of its frames
 
     # ---------------------------------------------------------------------------------------------------- parameters
 
@@ -143,7 +139,7 @@ class BackgroundSubtractor(Stored):
         }  # fmt: skip
 
     def _step(self) -> tuple[float, float, float]:
-        """What a round leaves of f, the most it adds to a coefficient, and what it moves an adaptive margin by."""
+        """The factor of f, the largest step of a coefficient, and the step of an adaptive margin, per frame."""
         if self.rule == "silk":
             if self.rate is not None:
                 raise _checks.wrong(self, "rate", "None for the rule 'silk', whose step is C", self.rate)
@@ -174,7 +170,7 @@ class BackgroundSubtractor(Stored):
     # -------------------------------------------------------------------------------------------------------- frames
 
     def apply(self, frame: Any, learningRate: float = -1.0) -> Image:
-        """The mask of a frame, which is learned after it was judged.
+        """The mask of a frame; the frame is learned after the mask is made.
 
         learningRate : -1 as the options say; 0 learns nothing at all; 1 starts anew with this frame; between them a
             still object stays foreground for about 1 / learningRate frames.
@@ -187,7 +183,7 @@ class BackgroundSubtractor(Stored):
         pixels, bank = self._frame(frame)
         mask = np.empty(pixels.shape[:2], np.uint8)
         if bank is None and learningRate == 0:
-            mask.fill(FOREGROUND)  # nothing is known, and nothing shall be
+            mask.fill(FOREGROUND)  # nothing is known, and nothing is learned
             return mask
         if bank is None or learningRate == 1:
             bank = self._made(pixels.shape)
@@ -206,7 +202,7 @@ class BackgroundSubtractor(Stored):
         return out
 
     def compensate(self, frame: Any) -> Image:
-        """The frame as it would be seen now, its light compensated; nothing is learned."""
+        """The frame with its light compensated; nothing is learned."""
         pixels, bank = self._frame(frame)
         out = np.empty(pixels.shape, np.uint8)
         (bank or self._made(pixels.shape)).compensated(pixels, out)
@@ -261,7 +257,7 @@ class BackgroundSubtractor(Stored):
             return self
         if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
             raise _checks.wrong(self, "state", "of frames of shape (height, width) or (height, width, 3)", shape)
-        # before memory is taken for so many pixels: they are in the state, with their colours and weights
+        # validate before memory is allocated: the state holds the colours and weights of every pixel
         channels = 1 if len(shape) == 2 else shape[2]
         tiles = -(-shape[0] * shape[1] // TILE)
         slots: Any = state.get("slots")

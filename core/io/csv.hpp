@@ -17,7 +17,7 @@
 
 namespace gossamer {
 
-// What becomes of a field: a column of the matrix (0, 1, ...), or one of these; text number k is first_text - k.
+// The destination of a field: a column of the matrix (0, 1, ...), or one of these; text number k is first_text - k.
 struct Slots {
     static constexpr int ignored = -1, target = -2, first_text = -3;
 };
@@ -26,13 +26,13 @@ struct CsvLayout {
     char delimiter = ',', decimal = '.';
     std::vector<int> slots;            // one per field of a record
     std::size_t width = 0, texts = 0;  // columns of the matrix, texts
-    std::vector<std::string> missing;  // how a value that is not there is written
-    std::vector<double> missing_numbers;  // numbers that stand for a missing one
+    std::vector<std::string> missing;  // texts of a missing value
+    std::vector<double> missing_numbers;  // numbers that mark a missing value
 };
 
 enum class CsvError { none, too_few, too_many, not_number, not_finite, after_quote, open_quote };
 
-// Texts by number, in the order in which they first came; -1 is a missing one.
+// Texts as codes, in order of first appearance; -1 is a missing text.
 struct CodedText {
     std::vector<std::int32_t> codes;
     std::vector<std::string_view> values;
@@ -47,10 +47,10 @@ struct CsvRows {
     CsvError error = CsvError::none;
     std::size_t error_column = 0, error_fields = 0;
     std::string error_text;
-    std::deque<std::string> unescaped;  // what the views of fields with doubled quotes look at
+    std::deque<std::string> unescaped;  // owns the fields with doubled quotes
 };
 
-// As the C locale has it, whatever the user's.
+// The C locale, not the user's.
 inline double decimal_strtod(const std::string& text, char** stop) {
     static const locale_t c = newlocale(LC_ALL_MASK, "C", nullptr);
     return strtod_l(text.c_str(), stop, c);
@@ -115,13 +115,13 @@ private:
 
     const CsvLayout& layout;
     const char *begin, *end, *p = nullptr;
-    bool final, plain;  // plain: numbers have a point, and none of them stands for a missing one
+    bool final, plain;  // plain: numbers have a decimal point, and no number marks a missing value
     std::int64_t line = 0;
     CsvRows out;
 
     bool blank(char c) const { return (c == ' ' || c == '\t') && c != layout.delimiter; }
 
-    // False where no record begins: at the end, or where it cannot be told yet.
+    // False where no record begins: at the end, or where more bytes are needed to decide.
     bool skip_blank_lines() {
         while (p != end && (*p == '\n' || *p == '\r')) {
             if (*p == '\r' && p + 1 == end && !final) return false;
@@ -131,7 +131,7 @@ private:
         return p != end;
     }
 
-    // What follows a field at p; moves past it.
+    // The delimiter or line end after a field at p; moves past it.
     After after_field() {
         while (p != end && blank(*p)) ++p;
         if (p == end) return final ? After::record : After::incomplete;
@@ -184,7 +184,7 @@ private:
         return other_number(column, place, after);
     }
 
-    // Quoted, missing, with another decimal sign or no number at all. Not inlined: the usual way stays short.
+    // Quoted, missing, with another decimal sign or no number at all. Not inlined: the fast path stays short.
     [[gnu::noinline]] Outcome other_number(std::size_t column, double& place, After& after) {
         std::string_view text;
         const Outcome outcome = field(column, text, after);
@@ -198,7 +198,7 @@ private:
         return Outcome::wrong;
     }
 
-    // A number that was read: missing if it is NaN or stands for that.
+    // Store a number: missing if it is NaN or marks a missing value.
     Outcome finish(double& place) {
         const auto& marks = layout.missing_numbers;
         if (!std::isnan(place) && (marks.empty() || std::find(marks.begin(), marks.end(), place) == marks.end()))
@@ -281,7 +281,7 @@ private:
         column.codes.push_back(place->second);
     }
 
-    // The record that was begun is not part of the result. (Texts that only it brought may stay: nothing points to them.)
+    // Discard the unfinished record. (Texts that only it had may stay: no code refers to them.)
     void drop(std::size_t row) {
         out.matrix.resize(row * layout.width);
         out.target.resize(row);

@@ -14,7 +14,7 @@
 
 namespace gossamer {
 
-// Points as they came, one row per slot.
+// The points, one row per slot.
 template <class T> class Table {
 public:
     explicit Table(int d) : d_(d) {}
@@ -39,7 +39,7 @@ private:
 template <class T> class Additive : Evaluator {
 public:
     mutable Gate gate;
-    bool retired = false;  // another one goes on from its state: single rows are sent there
+    bool retired = false;  // another learner has taken over its state: single rows are sent there
 
     Additive(std::vector<Coordinate> coordinates, Loop loop, int d)
         : coordinates_(std::move(coordinates)), loop_(std::move(loop)), d_(d), points_(d) {
@@ -68,7 +68,7 @@ public:
             if (!c.inside(key)) return false;
             kappa += c.kernel(key, key);
         }
-        return std::isfinite(static_cast<T>(kappa));  // as NumPy has it
+        return std::isfinite(static_cast<T>(kappa));  // as in the NumPy loop
     }
 
     // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
@@ -78,7 +78,7 @@ public:
             const T* row = x + i * d_;
             read_keys(row, keys_);
             if (i == 0) fetch(trees_, keys_.data());
-            if (i + 1 < n) {  // the next row's nodes come while this one is learned
+            if (i + 1 < n) {  // prefetch the next row's nodes while this row is learned
                 read_keys(row + d_, others_);
                 fetch(trees_, others_.data());
             }
@@ -129,7 +129,7 @@ public:
         score_by(trees, 1 / rounds, e.offset_sum / rounds, x, n, scores, columns);
     }
 
-    // what each coordinate adds to each score: [(row * effects + coordinate) * columns + output]
+    // the contribution of each coordinate to each score: [(row * effects + coordinate) * columns + output]
     void score_effects(const T* x, std::int64_t n, double* scores, int columns) const {
         std::vector<double> sums(rows()), room(scratch());
         for (std::int64_t i = 0; i < n; ++i)
@@ -258,7 +258,7 @@ private:
 
     static void fetch(const std::vector<Tree>& trees, const double* keys) {
         constexpr std::size_t at_once = 16;
-        constexpr int cached = 2;  // a tree of so many levels is near anyway
+        constexpr int cached = 2;  // trees of at most this many levels stay in the processor's cache
         for (std::size_t first = 0; first < trees.size(); first += at_once) {
             Tree::Walk walks[at_once];
             const std::size_t n = std::min(at_once, trees.size() - first);
@@ -328,9 +328,9 @@ private:
     int d_;
     Table<T> points_;
     std::vector<std::int64_t> births_;  // of the terms as they stand in the trees
-    std::vector<T> dropped_;            // points that left but still count in the mean
+    std::vector<T> dropped_;            // evicted points that still count in the mean
     std::vector<Tree> trees_;
-    std::vector<double> keys_, others_, coefs_;  // of the example at hand
+    std::vector<double> keys_, others_, coefs_;  // of the current example
 };
 
 }  // namespace gossamer

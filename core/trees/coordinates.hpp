@@ -1,4 +1,4 @@
-// The twin of semiseparable.py's Additive: k(x, s) = sum over coordinates of a kernel of one number each.
+// The twin of Additive (kernels/additive.py): k(x, s) = sum over coordinates of a kernel of one number each.
 #pragma once
 #include <algorithm>
 #include <cmath>

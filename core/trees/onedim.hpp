@@ -1,4 +1,4 @@
-// Kernels of one number that split at any point, and what a search tree over their keys keeps (ALGORITHMS 11).
+// Semiseparable kernels of one number, and the moments that a search tree over their keys keeps (ALGORITHMS 11).
 //
 // With a = min(p, q), r = |p - q| a kernel is a weighted sum of terms
 //   decay   e^-u sum_j c_j u^j, u = theta r               (Exponential, Matern)
@@ -50,7 +50,7 @@ struct OneDim {
     // out[r] += sum_i coefs[r * leaf_size + i] k(x, keys[i]), the power terms left out
     void (*leaf)(const Term* terms, int count, double x, const double* keys, int n, const double* coefs, int rows,
                  double* out);
-    // out[r] += what the children but c hold of f_r(x); moments[(r * stride + k) * fan + child], the first `used` of them
+    // out[r] += the sum of f_r(x) over all children but c; moments[(r * stride + k) * fan + child], the first `used` of them
     void (*read)(const Term* terms, int count, double x, const double* lo, const double* hi, int c, int n,
                  const double* moments, int used, int stride, int rows, double* scratch, double* out);
     // moments of a leaf's entries: out[(r * stride + k) * fan]

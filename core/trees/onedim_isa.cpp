@@ -96,7 +96,7 @@ void leaf(const Term* terms, int count, double x, const double* keys, int n, con
     }
 }
 
-// w[k * fan + i]: what moment k of child i counts in f(x)
+// w[k * fan + i]: the weight of moment k of child i in f(x)
 template <class Order>
 inline void read_decay(const Term& term, Order order, D distance, Mask left, Mask right, double* w) {
     const D u = lower<double>(all<double>(term.theta) * distance, all<double>(far));

@@ -24,7 +24,7 @@ public:
         return *reinterpret_cast<Head*>(chunks_[k].get() + static_cast<std::size_t>(i + 1 - (1 << k)) * stride_);
     }
 
-    // room for so many more, so that take() cannot fail
+    // reserve room for this many more blocks, so that take() cannot fail
     void reserve(int more) {
         while (made_ + more > room() + static_cast<int>(free_.size()))
             chunks_.emplace_back(static_cast<char*>(raw(stride_ << chunks_.size())));

@@ -2,8 +2,8 @@
 // (onedim.hpp), so that f is read, and a term added or removed, in O(log m).
 //
 // Wide nodes in pools, not one allocation per key: a leaf has up to 32 keys, a node up to 16 children whose ends and
-// moments stand side by side in it. A change makes the moments on its path anew from what is below, never by adding to
-// them: they are a function of the keys, coefficients and shape alone, and rounding cannot pile up.
+// moments stand side by side in it. A change recomputes the moments on its path from the level below, never by adding to
+// them: they are a function of the keys, coefficients and shape alone, and rounding cannot accumulate.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -64,7 +64,7 @@ public:
                 for (int r = 0; r < rows_; ++r) out[r] += at_x * top_[r * (moments_ - used_) + term.total - used_];
             }
     }
-    // A walk down to where x belongs that only fetches memory: several trees are walked at once, so that they wait together.
+    // Prefetch the path to x: the walks down several trees are interleaved, so that their cache misses overlap.
     struct Walk {
         int at, level;
     };
@@ -93,7 +93,7 @@ public:
             path.push(at, last_at(node, key.x));
             at = node.child[path.slot()];
         }
-        int fresh = -1;  // a new right neighbour of what was just changed
+        int fresh = -1;  // a new right neighbour of the node that was just changed
         if (leaves_[at].count == leaf_size) fresh = split_leaf(at, key, path.at_end(nodes_));
         const bool right = fresh >= 0 && (leaves_[fresh].count == 0 || !(key < first(leaves_[fresh])));
         put(leaves_[right ? fresh : at], key, coefs);
@@ -450,7 +450,7 @@ private:
 
     int entries(int child, int level) const { return level == 0 ? leaves_[child].count : nodes_[child].count; }
 
-    // after something left a child: an empty one goes, a small one joins a neighbour that has room
+    // after a removal from a child: an empty child is removed, a small one is merged into a neighbour with room
     void settle(Node& node, int slot, int level) {
         const int largest = level == 0 ? leaf_size : fan, count = entries(node.child[slot], level);
         if (count == 0) {
@@ -477,7 +477,7 @@ private:
         refresh(node, slot, level);
     }
 
-    // ends and moments of a child, from what is below it
+    // ends and moments of a child, from its own children or entries
     void refresh(Node& node, int slot, int level) {
         double* to = moments(node) + slot;
         const int count = static_cast<int>(terms_.size());
@@ -499,7 +499,7 @@ private:
         }
     }
 
-    // only the totals are asked of the whole tree
+    // of the whole tree only the totals are needed
     void refresh_top() {
         for (const Term& term : terms_)
             for (int r = 0; term.kind == Term::Kind::power && r < rows_; ++r) {

@@ -24,7 +24,7 @@ inline Counts full_shape(std::int64_t entries) {
     return counts;
 }
 
-// counts from a flat list, the height before, its length before each level; returns whether they fit so many entries
+// counts from a flat list, the height before, its length before each level; returns whether they fit `entries`
 inline bool read_shape(const std::vector<std::int64_t>& shape, std::int64_t entries, Counts& counts) {
     std::size_t at = 0;
     const auto next = [&]() -> std::int64_t { return at < shape.size() ? shape[at++] : -1; };

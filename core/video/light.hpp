@@ -22,10 +22,10 @@ struct Light {
     int height = 0, width = 0, channels = 0;
     static constexpr double dead = 0.03;    // a smaller log gain counts as none
     static constexpr double planar = 0.2;   // a larger one is a plane, between them it is even
-    static constexpr double pace = 0.01;    // how much of a frame goes into the reference
+    static constexpr double pace = 0.01;    // weight of a frame in the reference
     std::vector<float> reference, now;  // [channel][cell]
-    std::vector<std::uint8_t> busy;     // cells where the last mask had foreground: neither fitted nor followed
-    std::array<Plane, 3> gain{};        // of the last frame: what it is brighter than the reference
+    std::vector<std::uint8_t> busy;     // cells where the last mask had foreground: left out of the fit and of the reference
+    std::array<Plane, 3> gain{};        // of the last frame over the reference
     bool changed = false;               // whether it is to be compensated
 
     Light() = default;
@@ -95,7 +95,7 @@ private:
 
     Plane fit(int c) const {
         const int n = cells(), w = across(), h = down();
-        const bool enough = 4 * std::count(busy.begin(), busy.end(), 0) >= n;  // else there is nothing to go by but all
+        const bool enough = 4 * std::count(busy.begin(), busy.end(), 0) >= n;  // else fit all cells
         std::vector<float> ratios;
         std::vector<int> places;
         for (int i = 0; i < n; ++i) {
@@ -119,7 +119,7 @@ private:
                 for (int a = 0; a < 3; ++a)
                     for (int b = 0; b < 4; ++b) m[a][b] += weight * weight * row[a] * row[b];
             }
-            for (int a = 1; a < 3; ++a) m[a][a] += 0.02 * m[0][0];  // a slope must be seen to be believed
+            for (int a = 1; a < 3; ++a) m[a][a] += 0.02 * m[0][0];  // shrinks slopes that the data hardly support
             for (int a = 0; a < 3; ++a)
                 for (int b = 0; b < 3; ++b) {
                     if (a == b) continue;

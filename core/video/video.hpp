@@ -1,4 +1,6 @@
-// The pixel bank: one novelty learner (SILK or truncated NORMA) per pixel, and what turns its scores into a mask.
+// The pixel bank: a novelty learner (SILK or truncated NORMA) per pixel, and the mask from its scores. A second loop beside
+// engine/loop.hpp, which learns many rows in one model: here each of many models learns one row per frame, and the pixels
+// of a tile take their steps together, in vector registers.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -20,38 +22,38 @@ namespace gossamer {
 struct VideoOptions {
     int budget = 20;
     bool implicit = true;
-    double keep = 1, step = 0.1, level_rate = 0.1;  // what a round leaves of f, adds at most, and moves the margin by
+    double keep = 1, step = 0.1, level_rate = 0.1;  // per frame: factor of f, largest step, step of the margin
     double margin = 1, nu = -1;                     // nu < 0: the margin is fixed
-    double width = 10, spread = 0, widest = 10;     // of the kernel: min(widest, width + spread * what a pixel changes)
+    double width = 10, spread = 0, widest = 10;     // of the kernel: min(widest, width + spread * change of the pixel)
 
-    // the rest is not in the papers; as it stands here it is off
+    // the rest is not in the papers; these defaults switch it off
     double merge = -1;         // distance within which a support point grows instead of a new one being stored
     double cap = 1;            // share of the margin from which on f is left alone
     double known = 1;          // share of the margin from which on a support point is filled up in one step
-    double haste = 1;          // where a neighbour's background comes to be seen, the step is so many times as large
+    double haste = 1;          // factor of the step where the background of a neighbour is uncovered
     bool chroma = false;       // features: luma and stretched chroma instead of the channels
-    int every = 1;             // a tile learns in one of so many frames
+    int every = 1;             // a tile learns in one of `every` frames
     bool warm = false;         // the first frame is learned to the margin, frame t with a step of margin / t at least
     bool light = false;        // whether the global light is compensated
     double guard = 1;          // share of foreground above which a frame is learned to the margin by all pixels
     double threshold = 0.5;    // foreground: f / (cap margin), cut at 1 and averaged, is below it
     int radius = 0;            // of the square over which it is averaged
-    bool shadows = false;      // whether they are told from foreground
+    bool shadows = false;      // whether shadows are distinguished from foreground
 
     bool remembers() const { return haste > 1 || shadows; }
 };
 
 class PixelBank {
 public:
-    // What a bank may be, checked before anything is made: numbers of pixels and slots are ints.
+    // Limits, validated before memory is allocated: the numbers of pixels and slots are ints.
     static constexpr int longest_side = 1 << 16, most_pixels = 1 << 28, most_turns = 1 << 16;
 
-    mutable Gate gate;  // held alone by all but background(): a score too needs the buffers
+    mutable Gate gate;  // exclusive in all methods but background(): a score needs the buffers too
     int height, width, channels;
     VideoOptions options;
     Light light;
-    long long frames = 0;  // learned from
-    std::vector<double> scales;           // of the coefficients of the tiles whose turn it is together
+    long long frames = 0;  // learned so far
+    std::vector<double> scales;           // of the coefficients, by the turn of the tiles
     std::vector<std::uint8_t> slots;      // the first slots of all tiles, the second ones, ...
     std::vector<std::uint8_t> used;       // slots of every tile
     std::vector<float> margins;           // of every pixel where they adapt, else of one tile
@@ -139,7 +141,7 @@ public:
         }
     }
 
-    // after the state has been put back
+    // after the state has been restored
     void restored() {
         if (options.remembers()) remember(0, true);
     }
@@ -231,7 +233,7 @@ private:
         });
     }
 
-    // scores of all tiles; those whose turn it is learn (all with `full`, none if `frozen`)
+    // scores of all tiles; the tiles whose turn it is learn (all with `full`, none if `frozen`)
     void learn(double step, bool frozen, bool full) {
         const int turn = static_cast<int>(frames % options.every);
         // while there are few frames the quartile moves in larger steps
@@ -270,7 +272,7 @@ private:
                             back_.data() + c * pixels() + static_cast<std::size_t>(t) * tile_size);
     }
 
-    // the scale into the coefficients, by a power of two: nothing is rounded
+    // fold the scale into the coefficients, by a power of two, which is exact
     void fold(int phase) {
         scales[phase] *= 0x1p20;
         for (int t = phase; t < tiles(); t += options.every)
@@ -361,7 +363,7 @@ private:
                colour <= tinge * static_cast<float>(count);
     }
 
-    // of the features at a pixel: brightness, and what of a channel is not brightness
+    // of the features at a pixel: brightness, and a channel minus brightness
     float luma(const std::vector<std::uint8_t>& planes, std::size_t at) const {
         if (channels == 1 || options.chroma) return planes[at];
         return (29.0f * planes[at] + 150.0f * planes[at + pixels()] + 77.0f * planes[at + 2 * pixels()]) / 256.0f;

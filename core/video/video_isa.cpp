@@ -12,7 +12,7 @@ typedef std::int32_t Unaligned __attribute__((vector_size(vector_bytes), aligned
 typedef std::uint8_t Bytes __attribute__((vector_size(lanes), aligned(1)));
 
 inline V<float> floats(const std::uint8_t* p) {
-#if defined(__AVX512F__)  // the compilers take the bytes one by one
+#if defined(__AVX512F__)  // compilers do not vectorise the bytes
     return (V<float>)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 #elif defined(__AVX2__)
     return (V<float>)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
@@ -111,7 +111,7 @@ template <int channels> bool moved(const TileStep& in, int lane) {
     constexpr int offsets[][2] = {{-1, -1}, {1, -1}, {-1, 1}, {1, 1},  {-2, 0}, {2, 0},
                                   {0, -2},  {0, 2},  {-1, 0}, {1, 0}, {0, 1},  {0, -1}};
     const int pixel = in.first + lane, x = pixel % in.width, y = pixel / in.width;
-    if (y >= in.height) return false;  // what fills the last tile
+    if (y >= in.height) return false;  // padding of the last tile
     for (const auto& o : offsets) {
         const int nx = x + o[0], ny = y + o[1];
         if (nx < 0 || ny < 0 || nx >= in.width || ny >= in.height) continue;
@@ -167,7 +167,7 @@ template <int channels> int learn(const TileStep& in, std::uint8_t* slots, int u
                 for (; slot > 0 && pixel.coef(slot) > pixel.coef(slot - 1); --slot) pixel.swap(slot, slot - 1);
             continue;
         }
-        // the newcomer stands before its equals: of these the oldest is the last, and goes first
+        // the newcomer goes before equal points: the oldest of them is last, and is evicted first
         int size = used, place = 0;
         while (size > 0 && !(pixel.coef(size - 1) > 0)) --size;
         if (in.implicit)

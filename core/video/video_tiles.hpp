@@ -3,9 +3,9 @@
 // A tile is tile_size pixels that lie side by side in the frame, read row by row. A slot of a tile holds the features of
 // one support point of each pixel, channel by channel, and their coefficients,
 //   u8 features[channels][tile_size], f32 coefs[tile_size];
-// the first slots of all tiles lie together, then the second ones, and so on. The slots of a pixel are in the order of what the budget keeps longest, so that the last is the one to give up, an
-// empty slot has the coefficient 0, and the points that matter most come first: a tile is left as soon as every pixel
-// has reached its margin.
+// the first slots of all tiles lie together, then all second slots, and so on. The slots of a pixel are sorted: the last is
+// the next to be evicted, an empty slot has the coefficient 0, and the heaviest points come first, so that the sum over a
+// tile stops as soon as every pixel has reached its margin.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,9 +24,9 @@ struct TileStep {
     int channels, budget;
     bool implicit;
     float keep, step, level_rate, nu;
-    float scale;                    // before the step: a coefficient is scale * what is stored
+    float scale;                    // before the step: a coefficient is scale * its stored value
     float merge2;
-    float cap, known;               // shares of the margin: f above the cap needs no step, and no more of it is made
+    float cap, known;               // shares of the margin: f above the cap takes no step, and no step goes beyond it
     const std::uint8_t* features;   // channel c of the tile at features + c * plane
     std::size_t plane;
     const float* gamma;             // of every pixel

@@ -16,7 +16,7 @@ from gossamer._engine.select import make_machine
 from gossamer._registry import overrides, own_rates
 from gossamer._typing import Floats
 from gossamer.bank.keyed import LABELS, Groups, Rows
-from gossamer.bank.objects import description, kind_of, last_step, primed
+from gossamer.bank.objects import description, kind_of, primed
 from gossamer.estimators import (
     OnlineClassifier,
     OnlineDetector,
@@ -25,6 +25,7 @@ from gossamer.estimators import (
     OnlineScaler,
     labels as _labels,
 )
+from gossamer.estimators.pipelines import last_step
 from gossamer.kernels import Gaussian, Kernel, Laplace
 from gossamer.learner import Learner
 from gossamer.store.files import MAGIC as MAGIC_OF_STORE
@@ -77,7 +78,7 @@ def _parts(model: Any) -> tuple[OnlineScaler | None, Any]:
     plain = len(steps) == (1 if scaler is None else 2)
     for base in (OnlineClassifier, OnlineRegressor, OnlineDetector):
         if isinstance(last, base):
-            methods = ("predict_learn", "_learn", "_start", "_scores", "decision_function", "predict", "_keep")
+            methods = ("predict_learn", "_predict_learn", "_learn", "_start", "_scores", "_predictions", "_keep")
             own = [getattr(type(last), name, None) is not getattr(base, name, None) for name in methods]
             own.append(bool(overrides(type(last)) - MAKING))  # a subclass of a user may change anything
             return scaler, last if plain and not any(own) else None

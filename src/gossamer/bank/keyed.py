@@ -193,7 +193,7 @@ def label_targets(owner: object, rows: Rows, y: Any, known: Sequence[Any], given
     if labels.dtype.kind in "biufU" and count and not rows.bad:  # most often there are few, and no bad ones
         first = order if given else list(dict.fromkeys([*order, *labels[:64].tolist()]))
         if len({isinstance(label, str) for label in first}) == 1:
-            codes = _labels.known(labels, first)
+            codes = _labels.encode(labels, first)
             if codes is not None and np.isfinite(np.array(first) if labels.dtype.kind == "f" else 0.0).all():
                 return codes, first
     numbers = {label: float(number) for number, label in enumerate(order)}

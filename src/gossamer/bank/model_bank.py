@@ -18,10 +18,11 @@ from gossamer.bank import keyed
 from gossamer.bank.compact import compact, head
 from gossamer.bank.keyed import Groups, RowError, Rows, UnknownKeyError
 from gossamer.bank.manifest import MOST_FEATURES, Manifest
-from gossamer.bank.objects import Estimators, description, kind_of, last_step, shape_of
+from gossamer.bank.objects import Estimators, description, kind_of, shape_of
 from gossamer.bank.shelf import Shelf, plain, stored
 from gossamer.estimators import inputs, labels as _labels
 from gossamer.estimators.divergence import watch
+from gossamer.estimators.pipelines import last_step
 from gossamer.losses import Taxonomy
 
 #: The fewest models that are in memory together while rows are learned.

@@ -18,16 +18,11 @@ from gossamer._typing import Floats
 from gossamer.bank.keyed import Groups, Rows
 from gossamer.estimators import OnlineClassifier, OnlineDetector
 from gossamer.estimators.divergence import hush
+from gossamer.estimators.pipelines import last_step
 from gossamer.store.nodes import Encoder
 
 #: About the bytes of an estimator without its arrays.
 BASE = 16_000
-
-
-def last_step(model: Any) -> Any:
-    """The model itself, or the last step of a pipeline."""
-    steps = getattr(model, "steps", None)
-    return steps[-1][1] if steps else model
 
 
 def kind_of(model: Any) -> str:
@@ -113,14 +108,14 @@ class Estimators:
         def score_key(group: int) -> dict[int, str]:
             model, at = states[group], groups.of(group)
             try:
-                scores = model.predict(rows.X[at]) if self.kind == "real" else model.decision_function(rows.X[at])
+                if out.ndim == 2:
+                    out[at] = model._predictions(rows.X[at]).by_class(list(ranks))
+                else:
+                    out[at] = model.predict(rows.X[at]) if self.kind == "real" else model.decision_function(rows.X[at])
             except ValueError as error:
                 return {int(position): str(error) for position in at}
             if self.kind == "label":
                 winners[at] = [numbers[label] for label in model.predict(rows.X[at]).tolist()]
-                if out.ndim == 2:
-                    scores = _spread(last_step(model), scores, ranks, out.shape[1])
-            out[at] = scores
             return {}
 
         failed: dict[int, str] = {}
@@ -157,10 +152,11 @@ class Estimators:
             return list(pool.map(as_worker(get_ident(), work), range(count)))
 
     def _learn(self, model: Any, rows: Rows, targets: Any, at: Any, ranks: dict[Any, int], out: Floats) -> None:
-        known = len(last_step(model).__dict__.get("_order", []))
         weights = {} if rows.weights is None else {"sample_weight": rows.weights[at]}
-        scores = model.predict_learn(rows.X[at], targets, **weights)
-        out[at] = _spread(last_step(model), scores, ranks, out.shape[1], known, targets) if out.ndim == 2 else scores
+        if out.ndim == 2:
+            out[at] = model._predict_learn(rows.X[at], targets, **weights).by_class(list(ranks))
+        else:
+            out[at] = model.predict_learn(rows.X[at], targets, **weights)
 
     def _targets(self, y: Floats | None, at: Any, labels: list[Any]) -> Any:
         if y is None:
@@ -193,26 +189,3 @@ class Estimators:
 def _ranks(labels: list[Any]) -> dict[Any, int]:
     """The column of each label: they are sorted."""
     return {label: rank for rank, label in enumerate(np.unique(np.array(labels)).tolist())} if labels else {}
-
-
-def _spread(
-    last: Any, scores: Floats, ranks: dict[Any, int], columns: int, known: int = 2, targets: Any = None
-) -> Floats:
-    """The scores of one model in the columns of all labels, as it would give them: -inf for what it had not seen.
-
-    ``known``: how many classes it knew before the rows, whose labels are ``targets``.
-    """
-    out = np.full((len(scores), columns), -np.inf)
-    if scores.ndim == 2:
-        out[:, [ranks[label] for label in last.classes_.tolist()]] = scores
-        return out
-    order = last._order
-    alone = len(scores) if len(order) < 2 else 0 if known > 1 else targets.tolist().index(order[1]) + 1
-    inner = scores if last.classes_[-1] == order[-1] else -scores  # positive for the second class that came
-    inner = np.where(np.arange(len(scores)) < alone, -scores, inner)
-    out[:, ranks[order[0]]] = -0.5 * inner
-    if len(order) > 1:
-        out[alone:, ranks[order[1]]] = 0.5 * inner[alone:]
-    if not known:
-        out[0] = -np.inf
-    return out

@@ -16,7 +16,7 @@ from gossamer import _checks, kernels
 from gossamer.cli.options import ToldError, as_value
 from gossamer.estimators import OnlineClassifier, OnlineDetector, OnlineRegressor
 from gossamer.estimators.base import Online
-from gossamer.evaluate.adapters import last_step
+from gossamer.estimators.pipelines import last_step
 
 FACES = {"classification": OnlineClassifier, "regression": OnlineRegressor, "novelty": OnlineDetector}
 #: Parameters that are not for the shell: matrices, and passes over a stream that comes once.

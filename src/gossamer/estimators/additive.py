@@ -13,7 +13,7 @@ import numpy as np
 from gossamer import _checks
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget, Oldest, Smallest
-from gossamer.estimators import fitting, inputs
+from gossamer.estimators import fitting, inputs, labels
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.papers import budget_of, classification_loss, many_classes_loss, regression_loss
 from gossamer.estimators.rescale import Rescaled, marked
@@ -286,5 +286,4 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
     def _turned(self, values: Floats) -> Floats:
         if self._fitted().loss.target == "label":
             return values[..., self._columns()] if values.ndim else values
-        turned = len(self.classes_) == 1 or self.classes_[1] != self._order[1]
-        return -values if turned else values
+        return -values if labels.is_turned(self._order, self.classes_) else values

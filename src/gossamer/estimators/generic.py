@@ -13,6 +13,7 @@ from gossamer._locks import exclusive
 from gossamer._typing import Array, Floats
 from gossamer.estimators import divergence, fitting, inputs, labels as _labels, targets as _targets
 from gossamer.estimators.base import Online
+from gossamer.estimators.labels import Predictions
 from gossamer.learner import Learner
 from gossamer.losses import Loss, Taxonomy
 
@@ -58,33 +59,42 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         While only one class has been seen, positive scores mean that class. With more than two classes: a column for
         each of ``classes_``, -inf where a class had not yet been seen.
         """
+        return self._predict_learn(X, y, sample_weight).decision()
+
+    def _predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
         return self._learn(X, y, sample_weight, None)
 
     @exclusive
     @inputs.speaks
-    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Floats:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Predictions:
         names = self._names(X)
-        before = self.__dict__.get("_order", [])
+        before: list[Any] = self.__dict__.get("_order", [])
         order, given, codes = self._encoded(_checks.column(self, y), classes)
         learner = self.__dict__.get("learner_")
         if learner is None:
             many = given and (len(order) > 2 or self._structure() is not None)
             learner = self._begin(self._loss_many(len(order)) if many else None)
         many = learner.loss.target == "label"
+        pairs = np.zeros(0)
         if many or len(order) <= 2:
             targets = codes if many else 2.0 * codes - 1.0
             scores, _ = inputs.learn(learner, X, targets, sample_weight, ids=ids, owner=self)
         else:
-            learner, scores = self._third_class(learner, X, codes, sample_weight)
-            many = True
+            learner, scores, pairs = self._third_class(learner, X, codes, sample_weight)
         labels = {} if order == before else {"_order": order, "classes_": np.unique(np.array(order))}
         self._keep(learner, names, _given=given, **labels)
         divergence.watch_rows(self, scores, codes, learner.steps - len(codes))
-        return scores[:, self._columns()] if many else self._signed(scores, codes, len(before), given)
+        fixed = max(2, len(order)) if given else len(order) if len(order) == len(before) else None
+        known = _labels.count_known(codes, len(before)) if fixed is None else fixed
+        return Predictions(scores, order, self.classes_, known, pairs=pairs)
 
-    def _third_class(self, learner: Learner, X: Any, codes: Floats, sample_weight: Any) -> tuple[Learner, Floats]:
-        """Learn rows among which is the first of a third class: from there on, with a score for each class."""
-        known = len(self.__dict__.get("_order", []))
+    def _third_class(
+        self, learner: Learner, X: Any, codes: Floats, sample_weight: Any
+    ) -> tuple[Learner, Floats, Floats]:
+        """Learn rows among which is the first of a third class: from there on, with a score for each class.
+
+        Returns the learner of all classes, the scores, and those for two classes of the rows up to that first.
+        """
         X = inputs.check(learner, X)
         inputs.settle(learner, X)  # on the whole batch, not on what comes before the third class
         rows = len(X) if isinstance(X, list) else int(X.shape[0])
@@ -103,13 +113,15 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         except BaseException:  # somebody's kernel failed: as if the first part had not been learned either
             learner.restore(first)
             raise
-        return later, np.vstack([_labels.per_class(scores, codes[:split], known, rest.shape[1]), rest])
+        known = _labels.count_known(codes[:split], len(self.__dict__.get("_order", [])))
+        early = Predictions(scores, range(2), known=known).by_class(range(rest.shape[1]))
+        return later, np.vstack([early, rest]), np.append(scores, rest[0, 1] - rest[0, 0])
 
     def _encoded(self, labels: Array, classes: Any) -> tuple[list[Any], bool, Floats]:
         """All labels in the order of their inner numbers, whether they were given, and the numbers of this batch."""
         order = self.__dict__.get("_order", [])
         if order and classes is None and labels.dtype.kind == self.classes_.dtype.kind:
-            codes = _labels.known(labels, order)
+            codes = _labels.encode(labels, order)
             if codes is not None:
                 return order, self._given, codes
         unique, first, inverse = _labels.unique(self, "y", labels)
@@ -143,47 +155,32 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """Inner scores, or a part of them, with a row for each output, as the outside sees them."""
         if self._fitted().loss.target == "label":
             return values[self._columns()]
-        return -values if len(self.classes_) == 1 or self.classes_[1] != self._order[1] else values
+        return -values if _labels.is_turned(self._order, self.classes_) else values
 
     def _columns(self) -> list[int]:
         """Where each of ``classes_`` stands among the inner numbers."""
         known = self.__dict__
         return [known["_order"].index(label) for label in known["classes_"].tolist()]
 
-    def _signed(self, scores: Floats, codes: Floats, known: int, given: bool) -> Floats:
-        """Inner scores as the outside sees them: until the second class has come, for the only one."""
-        turned = len(self.classes_) == 2 and self.classes_[1] != self._order[1]
-        if known > 1 or given:
-            return -scores if turned else scores
-        alone = int(np.argmax(codes > 0)) + 1 if (codes > 0).any() else len(codes)
-        signs = np.where(np.arange(len(codes)) < alone, -1.0, -1.0 if turned else 1.0)
-        return np.asarray(signs * scores)
-
-    def _decided(self, X: Any) -> tuple[Floats, Array]:
-        """What `decision_function` gives, and the classes that it is for."""
+    def _predictions(self, X: Any) -> Predictions:
+        """The scores of rows, with what is known now."""
         known = self._known()
-        scores, classes, order = self._scores(X, known["learner_"]), known["classes_"], known["_order"]
-        if scores.ndim == 2:  # another thread may have told the learner of more
-            return scores[:, [order.index(label) for label in classes.tolist()]], classes
-        turned = len(classes) == 1 or classes[1] != order[1]
-        return -scores if turned else scores, classes
+        order = known["_order"]
+        return Predictions(self._scores(X, known["learner_"]), order, known["classes_"], len(order))
 
     def decision_function(self, X: Any) -> Floats:
         """The score of each row, positive for ``classes_[1]``; with more classes, a column for each."""
-        return self._decided(X)[0]
+        return self._predictions(X).decision()
 
     def predict(self, X: Any) -> Array:
         """The class of each row; a score of 0 goes to ``classes_[1]``, of several equal scores the first wins."""
-        scores, classes = self._decided(X)
-        if len(classes) == 1:
-            return np.full(len(scores), classes[0])
-        return np.asarray(classes[scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(int)])
+        return self._predictions(X).labels()
 
     @available_if(lambda self: getattr(self, "loss", None) == "logistic")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for the logistic loss."""
-        scores, classes = self._decided(X)
-        return _labels.probabilities(scores, len(classes))
+        made = self._predictions(X)
+        return _labels.probabilities(made.decision(), len(made.order))
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
@@ -221,7 +218,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         return self._anew(X, _checks.column(self, y), sample_weight)
 
     def _pass(self, part: fitting.Part) -> Floats | None:
-        self.predict_learn(part.X, part.y, part.weights)
+        self._predict_learn(part.X, part.y, part.weights)
         return None
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -229,17 +226,20 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         self.predict_learn(X, y, sample_weight)
         return self
 
-    @exclusive
-    @inputs.speaks
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row and then learn it; returns the predictions."""
+        return self._predict_learn(X, y, sample_weight).scores
+
+    @exclusive
+    @inputs.speaks
+    def _predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
         names, learner, moments = self._names(X), self._learner(), self._moments()
         targets = _checks.column(self, y)
         if moments is None:
             scores, _ = inputs.learn(learner, X, targets, sample_weight, owner=self)
             self._keep(learner, names)
             divergence.watch_rows(self, scores, targets, learner.steps - len(scores))
-            return scores
+            return Predictions(scores)
         rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(targets)
         try:
             targets = _checks.vector(self, "y", targets, rows)
@@ -252,7 +252,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         scores, _ = inputs.learn(learner, X, scaled, weights, owner=self)
         self._keep(learner, names, _target_moments=moments)
         divergence.watch_rows(self, scores, scaled, learner.steps - len(scores), scaled=True)
-        return scores * deviations + means
+        return Predictions(scores * deviations + means)
 
     def predict(self, X: Any) -> Floats:
         """The prediction for each row."""
@@ -304,25 +304,24 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         return self._anew(X, None, sample_weight)
 
     def _pass(self, part: fitting.Part) -> Floats | None:
-        return self._learn(part.X, part.weights)[1]
+        return np.asarray(self._predict_learn(part.X, None, part.weights).levels)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Go on with more rows."""
         self.predict_learn(X, y, sample_weight)
         return self
 
-    @exclusive
     def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Floats:
         """Score each row and then learn it; returns f(x) - rho as it was then, negative for an alarm."""
-        scores, levels = self._learn(X, sample_weight)
-        return np.asarray(scores - levels)
+        return self._predict_learn(X, y, sample_weight).decision()
 
+    @exclusive
     @inputs.speaks
-    def _learn(self, X: Any, sample_weight: Any) -> tuple[Floats, Floats]:
+    def _predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Predictions:
         names, learner = self._names(X), self._learner()
-        found = inputs.learn(learner, X, None, sample_weight, owner=self)
+        scores, levels = inputs.learn(learner, X, None, sample_weight, owner=self)
         self._keep(learner, names)
-        return found
+        return Predictions(scores, levels=levels)
 
     @property
     def offset_(self) -> float:

@@ -1,14 +1,20 @@
-"""Labels of any type as inner numbers, and scores for two classes as scores for each."""
+"""Labels of any type as codes 0, 1, ... in the order of their coming; scores with the classes known at the time.
+
+A learner of two classes has one score f, positive for the second class that came. A third class makes a score for each:
+g_1 = f / 2, g_0 = -f / 2. Outside, classes are sorted, and while there is only one class, its score is positive.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from gossamer import _checks
-from gossamer._typing import Array, Floats
+from gossamer._typing import Array, Floats, Ints
 
 #: What of a state changes when a score for two classes becomes a score for each: f = g_1 - g_0, g_1 = -g_0.
 HALVED = ("raw", "trace", "summed", "dropped")
@@ -34,8 +40,8 @@ def unique(owner: object, parameter: str, labels: Array) -> tuple[Array, Array, 
     raise _checks.wrong(owner, parameter, "a vector of labels of one kind", labels.tolist())
 
 
-def known(labels: Array, order: list[Any]) -> Floats | None:
-    """The inner numbers of labels if all are among a few known ones, several times faster than by sorting."""
+def encode(labels: Array, order: Sequence[Any]) -> Floats | None:
+    """The codes of labels if all are among a few known ones, several times faster than by sorting."""
     if labels.dtype.kind == "O" or len(order) > 8:
         return None
     codes = np.zeros(len(labels))
@@ -56,13 +62,102 @@ def widened(state: dict[str, Any]) -> dict[str, Any]:
     return {**state, **halves, "norm2": 0.5 * state["norm2"], "inner": 0.5 * state["inner"], "known": 2}
 
 
-def per_class(scores: Floats, codes: Floats, known: int, columns: int) -> Floats:
-    """Scores for two classes as scores for each; -inf for those not yet seen."""
-    out = np.full((len(scores), columns), -np.inf)
-    first, second = np.arange(len(codes)) > 0, np.cumsum(codes > 0) - (codes > 0) > 0
-    out[first | (known > 0), 0] = -0.5 * scores[first | (known > 0)]
-    out[second | (known > 1), 1] = 0.5 * scores[second | (known > 1)]
-    return out
+def count_known(codes: Floats, known: int) -> Ints:
+    """How many classes are known before each row learned, if ``known`` were before the first.
+
+    >>> count_known(np.array([0.0, 0.0, 1.0, 0.0, 2.0]), 0).tolist()
+    [0, 1, 1, 2, 2]
+    """
+    counts = np.full(len(codes), known, dtype=np.int64)
+    counts[1:] = codes[:-1] + 1
+    counts[:1] = known
+    return np.maximum.accumulate(counts)
+
+
+def is_turned(order: Sequence[Any], classes: Array) -> bool:
+    """Whether a score for the second class that came has the other sign outside."""
+    return len(order) == 1 or bool(classes[1] != order[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """The scores of some rows, and what was known when each was made. Public verbs return `decision` and `labels`.
+
+    Attributes
+    ----------
+    scores : f(x) of each row; of a classifier one for two classes, positive for ``order[1]``, or a column for each of
+        ``order``, -inf for classes that were not known. Of a regressor in the units of the targets.
+    order : the classes after these rows, in the order of their coming; empty for regressors and detectors.
+    classes : the same, sorted; None for regressors, detectors and classifiers that have learned nothing.
+    known : how many classes were known when each row was scored, or for all rows one number.
+    levels : rho of a detector when each row was scored; None for the others.
+    pairs : the scores for two classes that the first rows had, in a batch that brought a third.
+
+    >>> made = Predictions(np.array([0.0, -0.5, 2.0]), ["no", "maybe"], np.array(["maybe", "no"]), np.array([0, 1, 2]))
+    >>> made.decision().tolist(), made.labels().tolist()
+    ([-0.0, 0.5, -2.0], ['no', 'no', 'maybe'])
+    >>> made.by_class(["maybe", "no", "yes"]).tolist()
+    [[-inf, -inf, -inf], [-inf, 0.25, -inf], [1.0, -1.0, -inf]]
+    """
+
+    scores: Floats
+    order: Sequence[Any] = ()
+    classes: Array | None = None
+    known: int | Ints = 0
+    levels: float | Floats | None = None
+    pairs: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def decision(self) -> Floats:
+        """One score a row, positive for ``classes[1]``, or for the only class known; of more, a column for each of
+        ``classes``. The prediction of a regressor; f(x) - rho of a detector."""
+        if self.levels is not None:
+            return np.asarray(self.scores - self.levels)
+        if self.classes is None:
+            return self.scores
+        if self.scores.ndim == 2:
+            return self.scores[:, self._columns()]  # another thread may have told the learner of more
+        turned = self.classes[-1] != self.order[-1]
+        if isinstance(self.known, int):
+            return -self.scores if turned or self.known < 2 else self.scores
+        return np.asarray(np.where(turned | (self.known < 2), -1.0, 1.0) * self.scores)
+
+    def labels(self) -> Array:
+        """The predicted classes; a score of 0 goes to ``classes[1]``, of several equal scores the first wins."""
+        assert self.classes is not None
+        scores = self.decision()
+        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0) * (len(self.classes) - 1)
+        if not isinstance(self.known, int):
+            columns = self._columns()
+            best[: len(self.pairs)][self.pairs == 0] = max(map(columns.index, range(2))) if len(self.pairs) else 0
+            best = np.where(self.known < 2, columns.index(0), best)
+        return np.asarray(self.classes[best])
+
+    def _columns(self) -> list[int]:
+        assert self.classes is not None
+        return [self.order.index(label) for label in self.classes.tolist()]
+
+    def codes(self, labels: Array) -> Ints:
+        """The codes of labels: their places in ``order``, and ``len(order)`` for a label that is not there."""
+        kinds = {"n" if kind in "biuf" else kind for kind in (labels.dtype.kind, np.asarray(self.classes).dtype.kind)}
+        codes = encode(labels, self.order) if len(kinds) == 1 else None
+        if codes is not None:
+            return codes.astype(np.int64)
+        places = {label: code for code, label in enumerate(self.order)}
+        return np.array([places.get(label, len(places)) for label in labels.tolist()], dtype=np.int64)
+
+    def by_code(self) -> Floats:
+        """A score for each of ``order``, -inf for classes that were not known."""
+        if self.scores.ndim == 2:
+            return self.scores
+        columns = [np.where(np.greater(self.known, code), half * self.scores, -np.inf)
+                   for code, half in zip(range(len(self.order)), (-0.5, 0.5), strict=False)]  # fmt: skip
+        return np.column_stack(columns)
+
+    def by_class(self, classes: Sequence[Any]) -> Floats:
+        """A score for each of ``classes``, those of ``order`` and maybe others; -inf for those that were not known."""
+        out = np.full((len(self.scores), len(classes)), -np.inf)
+        out[:, [classes.index(label) for label in self.order]] = self.by_code()[:, : len(self.order)]
+        return out
 
 
 def probabilities(scores: Floats, classes: int) -> Floats:

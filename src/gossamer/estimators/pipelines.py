@@ -17,6 +17,15 @@ from gossamer import _checks
 from gossamer._locks import Snapshot, exclusive, shared
 from gossamer._stored import Stored
 from gossamer._typing import Floats
+from gossamer.estimators.labels import Predictions
+
+
+def last_step(model: Any) -> Any:
+    """The estimator at the end of a pipeline (of river too); the model itself if it is none."""
+    steps = getattr(model, "steps", None)
+    if not isinstance(steps, (list, tuple)) or not steps:
+        return model
+    return steps[-1][-1] if isinstance(steps[-1], tuple) else steps[-1]
 
 
 def pipeline(*steps: Any) -> OnlinePipeline:
@@ -117,6 +126,18 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         """Scale, predict and then learn each row; returns the scores made before."""
         scores: Floats = self._learn("predict_learn", X, y, parameters)
         return scores
+
+    def _predict_learn(self, X: Any, y: Any = None, **parameters: Any) -> Predictions:
+        made: Predictions = self._learn("_predict_learn", X, y, parameters)
+        return made
+
+    @shared
+    def _predictions(self, X: Any) -> Predictions:
+        """The scores of rows, with what is known now; the last step is a classifier."""
+        for _, step in self.steps[:-1]:
+            X = step.transform(X)
+        made: Predictions = self.steps[-1][1]._predictions(X)
+        return made
 
     @exclusive
     def _learn(self, method: str, X: Any, y: Any, parameters: dict[str, Any]) -> Any:

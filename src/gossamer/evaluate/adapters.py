@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,19 @@ from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.exceptions import NotFittedError
 
 from gossamer import _checks
+from gossamer._registry import overrides
 from gossamer._typing import Floats
-from gossamer.estimators import OnlineClassifier
+from gossamer.estimators import OnlineClassifier, OnlinePipeline
 from gossamer.estimators.base import Online
+from gossamer.estimators.labels import Predictions as Scores
+from gossamer.estimators.pipelines import last_step
 from gossamer.evaluate import late
 from gossamer.evaluate.predictions import Predictions
 from gossamer.learner import Learner
 from gossamer.losses import Logistic, Loss, Softmax
 
-
-def last_step(model: Any) -> Any:
-    """The estimator at the end of a pipeline; the model itself if it is none."""
-    steps = getattr(model, "steps", None)
-    if not isinstance(steps, (list, tuple)) or not steps:
-        return model
-    return steps[-1][-1] if isinstance(steps[-1], tuple) else steps[-1]
+#: What whole blocks are learned by; a class of a user that changes it is asked row by row.
+LEARNING = frozenset({"predict_learn", "_predict_learn", "_learn"})
 
 
 def learner_of(model: Any) -> Learner | None:
@@ -54,12 +53,14 @@ class Face:
 
     def __init__(self, model: Any, task: str, classes: Any = None) -> None:
         self.model, self.task, self.classes = model, task, classes
-        # predict_learn tells what the last hypothesis said, predict what their mean says: then row by row
         last = last_step(model)
         learner = getattr(last, "learner_", None)
         asked = getattr(last, "average", False) in (True, "sparse")
+        # predict_learn tells what the last hypothesis said, predict what their mean says: then row by row
         averaged = asked if learner is None else learner.average is not None
-        self.blocks = isinstance(model, Learner) or (hasattr(model, "predict_learn") and not averaged)
+        own = isinstance(last, Online) and isinstance(model, (Online, OnlinePipeline))
+        own = own and not LEARNING & (overrides(type(model)) | overrides(type(last)))
+        self.blocks = isinstance(model, Learner) or (own and not averaged)
         #: Whether the scores tell probabilities.
         self.tells = task == "classification" and (
             isinstance(model.loss, (Logistic, Softmax)) if isinstance(model, Learner)
@@ -77,30 +78,27 @@ class Face:
                 parts.append(self.predict(X[part], None if y is None else y[part]))
                 self.learn(X[part], None if y is None else y[part])
             return Predictions.join(parts)
-        before = self._seen()
         if isinstance(self.model, Learner):
-            scores, levels = self.model.learn(X, y, with_levels=True)
-            scores = scores - levels if self.task == "novelty" else scores
-        else:
-            scores = self.model.predict_learn(X, y)
-        return self._decided(np.asarray(scores), y, before, self._seen())
+            return self._judge(self._scored(*self.model.learn(X, y, with_levels=True)), y)
+        return self._judge(self.model._predict_learn(X, y), y)
 
     def predict(self, X: Any, y: Any) -> Predictions:
         """Predict rows with the model as it is; ``y`` is only for the loss."""
-        seen = self._seen()
         try:
             if isinstance(self.model, Learner):
-                scores = self.model.score(X)
-                scores = scores - self.model.level if self.task == "novelty" else scores
+                made = self._scored(self.model.score(X), self.model.level)
+                made = made if self.model.steps or made.scores.ndim == 1 else replace(made, known=0)
             elif self.task == "regression":
-                scores = self.model.predict(X)
-            elif hasattr(self.model, "decision_function") and self.blocks:
-                scores = self.model.decision_function(X)
-            else:
+                made = Scores(np.asarray(self.model.predict(X), dtype=np.float64))
+            elif not self.blocks:
                 return self._plain(X, y)
+            elif self.task == "novelty":
+                made = Scores(self.model.decision_function(X))
+            else:
+                made = self.model._predictions(X)
         except NotFittedError:
-            scores = np.zeros(len(X))
-        return self._decided(np.asarray(scores, dtype=np.float64), y, seen, seen, grows=False)
+            made = Scores(np.zeros(len(X)))
+        return self._judge(made, y)
 
     def predict_learn_late(self, X: Any, y: Any, due: Any, due_y: Any) -> Predictions:
         """Predict row i of X, then learn row i of ``due``, for each i."""
@@ -115,10 +113,9 @@ class Face:
             stop = start if steps is None else min(len(X), late.known_rows(steps, due_y, start))
             if steps is not None and stop > start:
                 part = slice(start, stop)
-                seen = self._seen()
                 labels = None if due_y is None else due_y[part]
-                scores = late.predict_learn(steps, X[part], due[part], labels, self.task)
-                parts.append(self._decided(scores, None if y is None else y[part], seen, seen, grows=False))
+                made = self._scored(*late.predict_learn(steps, X[part], due[part], labels))
+                parts.append(self._judge(made, None if y is None else y[part]))
                 start = stop
             else:
                 part = slice(start, start + 1)
@@ -126,6 +123,18 @@ class Face:
                 self.learn(due[part], None if due_y is None else due_y[part])
                 start += 1
         return Predictions.join(parts)
+
+    def _scored(self, scores: Floats, levels: Any) -> Scores:
+        """The scores of a learner with the classes that the model knows: by itself it has -1 and 1, or 0, 1, ..."""
+        if self.task != "classification":
+            return Scores(scores, levels=levels if self.task == "novelty" else None)
+        last = last_step(self.model)
+        if isinstance(last, OnlineClassifier):
+            return Scores(scores, last._order, last.classes_, len(last._order))
+        if scores.ndim == 1:
+            return Scores(scores, (-1, 1), np.array([-1, 1]), 2)
+        count = scores.shape[1]
+        return Scores(scores, range(count), np.arange(count), np.isfinite(scores).sum(axis=1))
 
     def _plain(self, X: Any, y: Any) -> Predictions:
         """The predictions of a model of which no more is known."""
@@ -168,8 +177,9 @@ class Face:
 
     # ----------------------------------------------------------------------------------------- scores to predictions
 
-    def _decided(self, scores: Floats, y: Any, before: list[Any], after: list[Any], grows: bool = True) -> Predictions:
-        """Predictions from scores; ``before`` and ``after`` are the classes known before and after the block."""
+    def _judge(self, made: Scores, y: Any) -> Predictions:
+        """Predictions from scores, with the losses of the targets."""
+        scores = made.decision()
         always, nothing = np.ones(len(scores), dtype=np.bool_), np.full(len(scores), np.nan)
         if self.task == "regression":
             return Predictions(scores, always, scores, self._losses(scores, y), (), always.astype(int), nothing)
@@ -177,106 +187,35 @@ class Face:
             losses = np.maximum(0.0, -scores)
             return Predictions(scores < 0, always, scores, losses, (), always.astype(int), nothing)
         labels = None if y is None else np.asarray(y)
-        if isinstance(self.model, Learner):
-            made = self._of_learner(scores, labels, grows)
-        elif scores.ndim == 2:
-            made = self._many(scores, labels, after)
-        else:
-            made = self._two(scores, labels, before, after, grows)
-        if not self.tells or labels is None or not made.classes:
-            return made
-        # the probability of the class that came, where it was known
-        places = {label: i for i, label in enumerate(made.classes)}
-        codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
-        told = made.probabilities()
-        chances = told[np.arange(len(told)), codes]
-        made.chances[:] = np.where((codes < 0) | (chances == 0.0) & ~self._scored(made, codes), np.nan, chances)
-        return made
-
-    @staticmethod
-    def _scored(made: Predictions, codes: Any) -> Any:
-        """Whether a row had a score for its class."""
-        return np.isfinite(made.by_class()[np.arange(len(made)), codes])
-
-    def _of_learner(self, scores: Floats, labels: Any, grows: bool) -> Predictions:
-        """A Learner by itself: -1 and 1, or the classes 0, 1, ..."""
-        always, nothing = np.ones(len(scores), dtype=np.bool_), np.full(len(scores), np.nan)
-        if scores.ndim == 1:
-            losses = self._losses(scores, labels)
-            said = np.where(scores >= 0, 1, -1)
-            return Predictions(said, always, scores, losses, (-1, 1), np.full(len(scores), 2), nothing)
-        finite = np.isfinite(scores)
-        known = finite.any(axis=1) & (always if self.model.steps or grows else ~always)
-        losses = nothing.copy()
-        if labels is not None and scores.shape[1]:
-            codes = labels.astype(np.int64)
-            more = max(0, int(codes.max()) + 1 - scores.shape[1])
-            scored = np.pad(scores, ((0, 0), (0, more)), constant_values=-np.inf)
-            losses = _class_losses(self.model.loss, scored, codes, joins=True)
-        counts = np.where(known, finite.sum(axis=1), 0)
-        classes = tuple(range(scores.shape[1]))
-        return Predictions(scores.argmax(axis=1), known, scores, losses, classes, counts, nothing)
-
-    def _two(self, scores: Floats, labels: Any, before: list[Any], after: list[Any], grows: bool) -> Predictions:
-        """One score a row: for the only class as long as there is one, then for the second of two."""
-        nothing = np.full(len(scores), np.nan)
-        counts = np.full(len(scores), len(before))
-        if grows:
-            # how many classes there were when each row was predicted
-            fresh = [int(np.argmax(labels == label)) for label in after if label not in before]
-            counts += (np.arange(len(scores))[:, None] > np.array(fresh, dtype=np.int64)).sum(axis=1)
-        if not after:
+        losses = nothing if labels is None else self._losses_of_classes(made, labels)
+        counts = np.full(len(scores), made.known)
+        if made.classes is None:
             empty = np.zeros(len(scores), dtype=np.int64 if labels is None else labels.dtype)
-            losses = nothing.copy() if labels is None else self._losses(scores, np.ones(len(scores)))
-            return Predictions(empty, counts > 0, scores, losses, (), counts, nothing)
-        classes = np.array(after)
-        only = np.array(before)[0] if before else labels[0]
-        second = classes[-1]
-        predicted = np.where(counts < 2, only, classes[(scores >= 0).astype(int) * (len(classes) - 1)])
-        losses = nothing.copy()
-        if labels is not None:
-            signs = np.where(np.where(counts < 2, labels == only, labels == second), 1.0, -1.0)
-            losses = self._losses(scores, signs)
-            third = ~np.isin(labels, classes) & (counts > 1)
-            if third.any():  # it joins with a score of 0
-                pair = 0.5 * scores[third]
-                joined = np.column_stack([-pair, pair, np.zeros(len(pair))])
-                losses[third] = _class_losses(self._loss_of_many(), joined, np.full(len(pair), 2))
-        return Predictions(predicted, counts > 0, scores, losses, tuple(after), counts, nothing)
+            return Predictions(empty, ~always, scores, losses, (), counts, nothing)
+        classes = tuple(made.classes.tolist())
+        told = Predictions(made.labels(), counts > 0, scores, losses, classes, counts, nothing)
+        if not self.tells or labels is None or not classes:
+            return told
+        # the probability of the class that came, where it was known
+        places = {label: i for i, label in enumerate(classes)}
+        codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+        rows = np.arange(len(told))
+        chances, scored = told.probabilities()[rows, codes], np.isfinite(told.by_class()[rows, codes])
+        return replace(told, chances=np.where((codes < 0) | (chances == 0.0) & ~scored, np.nan, chances))
 
-    def _many(self, scores: Floats, labels: Any, after: list[Any]) -> Predictions:
-        """A score for each class, -inf for those that had not come."""
-        finite = np.isfinite(scores)
-        counts, classes = finite.sum(axis=1), np.array(after)
-        best = scores.argmax(axis=1)
-        losses = nothing = np.full(len(scores), np.nan)
-        if labels is not None:
-            losses = self._losses_of_many(scores, labels, after)
-        early = counts <= 2
-        if scores.shape[1] > 2 and early.any():  # then there was one score, and its 0 went to the second class
-            rows = np.flatnonzero(early)
-            first = finite.argmax(axis=1)[rows]
-            last = scores.shape[1] - 1 - finite[:, ::-1].argmax(axis=1)[rows]
-            pair = counts[rows] == 2
-            low, high = (np.where(counts[rows] > 0, scores[rows, place], 0.0) for place in (first, last))
-            best[rows[pair & (low == high)]] = last[pair & (low == high)]
-            single = np.where(pair, high - low, 2.0 * high)
-            if labels is not None:
-                places = np.searchsorted(classes, labels[rows])
-                lost = self._losses(single, np.where((places == last) | (counts[rows] == 0), 1.0, -1.0))
-                third = pair & (places != first) & (places != last)
-                losses[rows] = np.where(third, losses[rows], lost)
-        return Predictions(classes[best], counts > 0, scores, losses, tuple(after), counts, nothing.copy())
-
-    def _losses_of_many(self, scores: Floats, labels: Any, after: list[Any]) -> Floats:
-        """The loss of a score per class; a class that is new joins with a score of 0, as in the learner."""
-        loss, order = self._loss_of_many(), last_step(self.model)._order
-        inner = np.array([order.index(label) for label in after])
-        Z = np.full((len(scores), len(after) + 1), -np.inf)
-        Z[:, inner] = scores  # costs are in the order of the inner numbers
-        places = {label: inner[i] for i, label in enumerate(after)}
-        codes = np.array([places.get(label, len(after)) for label in labels.tolist()], dtype=np.int64)
-        return _class_losses(loss, Z if (codes == len(after)).any() else Z[:, :-1], codes)
+    def _losses_of_classes(self, made: Scores, labels: Any) -> Floats:
+        """The losses of a classifier: of one score, or of one for each class; a class that is new joins with 0."""
+        numbered = isinstance(self.model, Learner) and made.scores.ndim == 2
+        codes = labels.astype(np.int64) if numbered else made.codes(labels)
+        single = made.scores if made.scores.ndim == 1 else made.pairs
+        count = len(single)
+        losses = np.full(len(codes), np.nan)
+        if count:
+            losses[:count] = self._losses(single, np.where(codes[:count] > 0, 1.0, -1.0))
+        several = np.flatnonzero((codes > 1) & np.greater(made.known, 1) | (np.arange(len(codes)) >= count))
+        if len(several):
+            losses[several] = _class_losses(self._loss_of_many(), made.by_code()[several], codes[several])
+        return losses
 
     def _loss_of_many(self) -> Loss | None:
         """The loss with a score per class; None for a model that has none."""
@@ -297,17 +236,11 @@ class Face:
         return np.asarray(loss.value(scores, np.asarray(y, dtype=np.float64)), dtype=np.float64)
 
 
-def _class_losses(loss: Loss | None, Z: Floats, codes: Any, joins: bool = False) -> Floats:
-    """The losses of scores per class. A class without a score joins with 0; ``joins``: with all numbers below its."""
-    if loss is None or loss.adapts:
+def _class_losses(loss: Loss | None, Z: Floats, codes: Any) -> Floats:
+    """The losses of scores per class. A class without a score joins with 0, as do those with lower codes."""
+    if loss is None or loss.adapts or not Z.shape[1]:
         return np.full(len(Z), np.nan)
-    rows = np.arange(len(Z))
-    fresh = ~np.isfinite(Z[rows, codes])
-    if fresh.any():
-        Z = Z.copy()
-        if joins:
-            new = fresh[:, None] & (np.arange(Z.shape[1]) <= codes[:, None]) & ~np.isfinite(Z)
-            Z[new] = 0.0
-        else:
-            Z[rows[fresh], codes[fresh]] = 0.0
+    Z = np.pad(Z, ((0, 0), (0, max(0, int(codes.max()) + 1 - Z.shape[1]))), constant_values=-np.inf)
+    fresh = ~np.isfinite(Z[np.arange(len(Z)), codes])
+    Z[fresh[:, None] & (np.arange(Z.shape[1]) <= codes[:, None]) & ~np.isfinite(Z)] = 0.0
     return np.asarray(loss.values(Z, codes), dtype=np.float64)

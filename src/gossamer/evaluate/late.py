@@ -45,8 +45,8 @@ def known_rows(steps: Steps, labels: Any, start: int) -> int:
     return start + (int(np.argmax(unknown)) if unknown.any() else len(unknown))
 
 
-def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any, task: str) -> Floats:
-    """Score row i of X, then learn row i of ``due``; the scores as the model gives them outside."""
+def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any) -> tuple[Floats, Floats]:
+    """Score row i of X, then learn row i of ``due``; its scores, and the levels of a detector."""
     last = steps.last
     scalers = [_Scaler(scaler) for scaler in steps.scalers]
     learner = last if isinstance(last, Learner) else last.learner_
@@ -59,7 +59,7 @@ def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any, task: str) -> Floa
         moments = last._moments()
         if moments is not None:
             _targets.check_finite(last, _targets.follow_all(moments, targets, None)[-1], targets)
-    many, scores = learner.loss.target == "label", []
+    many, scores, levels = learner.loss.target == "label", [], []
     try:
         for i in range(len(X)):
             x, late = X[i : i + 1], due[i : i + 1]
@@ -71,7 +71,9 @@ def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any, task: str) -> Floa
                 mean, deviation = _targets.units(moments)
                 score = score * deviation + mean
                 target, moments = _targets.follow(moments, float(targets[i]))
-            scores.append(score - learner.level if task == "novelty" else score)
+            scores.append(score)
+            if targets is None:
+                levels.append(learner.level)
             if many:
                 learner.learn(late, targets[i : i + 1])
             else:
@@ -81,13 +83,7 @@ def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any, task: str) -> Floa
             scaler.commit()
         if moments is not None:
             last._keep(learner, None, _target_moments=moments)
-    made = np.array(scores, dtype=np.float64)
-    if not isinstance(last, OnlineClassifier):
-        return made
-    if made.ndim == 2:
-        return made[:, last._columns()]
-    turned = len(last.classes_) == 1 or last.classes_[1] != last._order[1]
-    return -made if turned else made
+    return np.array(scores, dtype=np.float64), np.array(levels)
 
 
 class _Scaler:

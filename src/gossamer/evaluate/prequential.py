@@ -19,8 +19,9 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._locks import exclusive, shared
+from gossamer.estimators.pipelines import last_step
 from gossamer.evaluate import metrics as _metrics
-from gossamer.evaluate.adapters import Face, last_step, learner_of, task_of
+from gossamer.evaluate.adapters import Face, learner_of, task_of
 from gossamer.evaluate.health import Health
 from gossamer.evaluate.metrics import METRICS, RATIOS, Tally
 from gossamer.evaluate.predictions import Predictions

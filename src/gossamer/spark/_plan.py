@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from gossamer import _checks, store
-from gossamer.bank.objects import kind_of, last_step
+from gossamer.bank.objects import kind_of
+from gossamer.estimators.pipelines import last_step
 from gossamer.spark._rows import Task
 
 #: The types of keys; for each type of order its stored type, and the expressions that convert it there and back.

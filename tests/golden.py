@@ -163,8 +163,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "PassiveAggressive": [{"C": 0.7}, {"C": 0.7, "variant": "PA-II"}, {"variant": "PA"}],
     "Projection": [{}, {"radius": 1.5}],
     "Auto": [
-        {"memory": 3000.0, "start": 4}, {"memory": 30000.0, "start": 6, "size": 20},
-        {"memory": 30000.0, "start": 4, "share": 0.02},
+        {"memory": 100000.0, "start": 4, "share": 0.3}, {"memory": 3000.0, "start": 4},
+        {"memory": 30000.0, "start": 6, "size": 20}, {"memory": 30000.0, "start": 4, "share": 0.02},
     ],
     "Forgetron": [{"size": 9}, {"size": 4}],
     "Fourier": [{"size": 6}, {"size": 4, "seed": 3}],
@@ -325,6 +325,38 @@ def engine(split: int) -> Iterator[Case]:
     for names in itertools.product(one[0], one[1], one[2], one[3]):
         if names[2][0] == "Adatron":
             yield from engine_cases("engine, returning examples", names, split, returning=True)
+    for (loss, _), (rule, _), (budget, _) in itertools.product(few_losses, few_rules, one[3]):
+        yield from long_cases(loss, rule, budget)
+
+
+def long_cases(loss: str, rule: str, budget: str) -> Iterator[Case]:
+    """Streams after which norms and inverses are made anew: that this happens in the right round is stored too.
+
+    A wide kernel makes the Gram matrix ill-conditioned. Only losses of one score are long enough in NumPy.
+    """
+    four = (
+        kernels.Gaussian(0.02), *(parts_of(*KINDS[kind])[name][0] for kind, name in enumerate((loss, rule, budget), 1)),
+    )  # fmt: skip
+    four = (*four[:3], budgets.Project(24, 1e-8)) if budget == "Project" else four
+    if not agree(*four[1:]):
+        return
+    rows = {"float32": 3000, "float64": 3000 if budget in ("Unlimited", "Sublinear") else 10_080}
+    for dtype in ("float32", "float64"):
+        yield f"engine, long streams/native/{dtype}/{loss}/{rule}/{budget}", functools.partial(
+            long_case, four, dtype, "native", rows[dtype]
+        )
+    if (loss, rule) in (("Squared", "Implicit"), ("Hinge", "Perceptron")):
+        yield f"engine, long streams/numpy/float64/{loss}/{rule}/{budget}", functools.partial(
+            long_case, four, "float64", "numpy", 700
+        )
+
+
+def long_case(four: tuple[Any, ...], dtype: str, backend: str, rows: int) -> Items | None:
+    X, y = stream(four[1].target, rows, 8)
+    X, cut = X.astype(dtype), rows - 200
+    learner = accepted(Learner, *four, backend=backend, track_norm=True)
+    scores = None if learner is None else accepted(learner.learn, X[:cut], piece(y, 0, cut))
+    return None if scores is None else engine_items(learner, X[cut:], piece(y, cut, rows), list(scores), False)
 
 
 @functools.cache

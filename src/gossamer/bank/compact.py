@@ -1,4 +1,4 @@
-"""The compiled way a `ModelBank` learns: states are compact bytes that the core reads, teaches and writes again."""
+"""The compiled engine of a `ModelBank`: a state is compact bytes, which the core deserializes, updates, serializes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from gossamer.kernels import Gaussian, Kernel, Laplace
 from gossamer.learner import Learner
 from gossamer.store.files import MAGIC as MAGIC_OF_STORE
 
-#: The budgets whose state the bytes have; others learn in estimators.
+#: The budgets whose state the bytes can hold; others run in estimators.
 BUDGETS = ("Unlimited", "Oldest", "Sublinear", "Smallest", "Random", "Forgetron", "Merge", "Project")
-#: The methods that say which parts an estimator is made of: the core gets the parts.
+#: The methods that make the parts of an estimator: the core gets the parts.
 MAKING = frozenset({"_loss", "_loss_many", "_rule", "_budget"})
-#: Magic and version, checksum of what follows, bytes of a number, features, model, length of the labels.
+#: Magic and version, checksum of the rest, bytes of a number, features, model, length of the labels.
 HEAD = struct.Struct("<4sIB3xI8sI")
 MAGIC = b"GSB\x01"
 #: Version, bytes of a number, flags; features, points, outputs, labels.
@@ -47,7 +47,7 @@ TRACED = ("trace_scale", "mix", "inner", "rate")
 
 
 def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, threads: int) -> Compact | None:
-    """The compiled engine for a model and its rows; None if a part of it has no place there."""
+    """The compiled engine for a model and its rows; None if the core lacks a part of it."""
     scaler, last = _parts(model)
     if last is None or last._average():
         return None
@@ -63,7 +63,7 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
     try:
         learner.kernel.check_domain(learner, like + 0.5)
     except ValueError:
-        return None  # and the estimators say why
+        return None  # the estimators then raise an error that says why
     if type(make_machine(learner, like, "auto")) is not Native:
         return None
     engine = Compact(model, scaler, last, learner, own, features, np.dtype(dtype), classes, threads)
@@ -71,7 +71,7 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
 
 
 def _parts(model: Any) -> tuple[OnlineScaler | None, Any]:
-    """The scaler, if there is one, and the estimator, if it is one of those that add nothing to how it learns."""
+    """The scaler, if there is one, and the estimator, if its class does not change how it learns."""
     steps = [step for _, step in model.steps] if type(model) is OnlinePipeline else [model]
     scaler = steps[0] if len(steps) == 2 and type(steps[0]) is OnlineScaler else None
     last = steps[-1]
@@ -116,7 +116,7 @@ class Compact:
             "kind": self.kind, "given": -1 if classes is None else len(classes),
         }  # fmt: skip
         self.targets = self.kind == "real" and last._moments() is not None
-        if self.targets:  # others have the fingerprints of older versions
+        if self.targets:  # without them, the fingerprint is that of older versions
             settings["targets"] = True
         self.core: Any = (_core.Bank32 if dtype == np.float32 else _core.Bank64)(**settings)
         self.fingerprint = hashlib.sha256(
@@ -124,7 +124,7 @@ class Compact:
         ).digest()[:8]
 
     def _many(self, last: Any) -> Any:
-        """The loss for more than two classes, if there may be so many; None also if a part does not take it."""
+        """The loss for more than two classes, if there can be any; None also if a part does not support it."""
         if self.kind != "label" or not (self.several or (self.classes is None and last._structure() is None)):
             return None
         last = last_step(primed(self.model, self.classes))
@@ -180,7 +180,7 @@ class Compact:
         return bad
 
     def _reasons(self, refused: Any, rows: Rows, labels: list[Any]) -> dict[int, str]:
-        """What is wrong with the rows that the core has refused."""
+        """The errors of the rows that the core has refused."""
         bad: dict[int, str] = {}
         for position in np.flatnonzero(refused).tolist():
             if refused[position] == 2:
@@ -218,7 +218,7 @@ class Compact:
         return len(state)
 
     def pack(self, state: bytes, labels: list[Any]) -> bytes:
-        """A state with its labels, a checksum and what tells whether it fits a bank."""
+        """Serialize a state with its labels, a checksum and the fingerprint of its configuration."""
         count = SIZES.unpack_from(state)[-1]
         told = b""
         if count:
@@ -230,7 +230,7 @@ class Compact:
         return b"".join([MAGIC, zlib.crc32(body).to_bytes(4, "little"), body])
 
     def unpack(self, data: bytes, labels: list[Any]) -> tuple[bytes, list[Any]]:
-        """A state from what `pack` gave, or from a saved estimator, and the labels with those of the state added."""
+        """Deserialize the bytes of `pack`, or a saved estimator; also returns the labels, extended by the state's."""
         if data.startswith(MAGIC_OF_STORE):
             state, labels = self._from_model(store.loads(data), labels)
             self.core.check(state)
@@ -287,7 +287,7 @@ class Compact:
         return made, labels
 
     def to_model(self, state: bytes, labels: list[Any]) -> Any:
-        """An estimator that goes on from a state."""
+        """An estimator with the state of a model."""
         found, at = SIZES.unpack_from(state), SIZES.size
         _, itemsize, flags, features, m, outputs, count = found
 
@@ -370,7 +370,7 @@ def _f8(values: Any) -> bytes:
 
 
 def _ranks(labels: list[Any]) -> Any:
-    """The column of each label: its place among the sorted ones."""
+    """The column of each label: its rank among the sorted labels."""
     ranks = np.empty(len(labels), dtype=np.int32)
     ranks[np.argsort(np.array(labels), kind="stable") if labels else []] = np.arange(len(labels))
     return ranks

@@ -1,4 +1,4 @@
-"""The rows of one call to a `ModelBank`: checked one by one, and gathered by key."""
+"""The rows of one call to a `ModelBank`: validated one by one, and grouped by key."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gossamer import _checks, _core
 from gossamer._typing import Array, Floats, Ints
 from gossamer.estimators import labels as _labels
 
-#: What a key may be: what SQLite keeps apart and equal as Python does.
+#: The types of a key: those whose equality is the same in SQLite and in Python.
 KEYS = (int, str, bytes)
-#: What a label may be.
+#: The types of a label.
 LABELS = (str, bool, int, float)
 
 
 class RowError(NamedTuple):
-    """A row that was left out: its key, its position in the call, and what is wrong with it."""
+    """A row that was left out: its key, its position in the call, and its error."""
 
     key: Any
     position: int
@@ -29,14 +29,14 @@ class RowError(NamedTuple):
 
 
 class UnknownKeyError(ValueError, KeyError):
-    """A key without a model: a ValueError like every other of Gossamer that is a KeyError too."""
+    """A key without a model: a ValueError, like every error of Gossamer, and a KeyError too."""
 
     __str__ = ValueError.__str__  # KeyError would put it in quotation marks
 
 
 @dataclass
 class Rows:
-    """The rows of a call as they came, with what is wrong with some of them, by position."""
+    """The rows of a call in their order, with the errors of bad rows by position."""
 
     keys: list[Any] | Ints
     X: Array
@@ -51,14 +51,14 @@ class Rows:
         return key.item() if isinstance(key, np.generic) else key
 
     def refuse(self, positions: Any, rule: Callable[[int], ValueError]) -> None:
-        """These rows are bad; what was said first about a row stays."""
+        """Mark rows as bad; the first error of a row stays."""
         for position in positions:
             self.bad.setdefault(int(position), str(rule(int(position))))
 
 
 @dataclass
 class Groups:
-    """Rows gathered by key: ``rows[starts[g]:starts[g + 1]]`` are those of ``keys[g]``, in the order to learn them."""
+    """Rows grouped by key: ``rows[starts[g]:starts[g + 1]]`` are the rows of ``keys[g]``, in the order of learning."""
 
     keys: list[Any]
     rows: Ints
@@ -119,7 +119,7 @@ def _numbered(keys: list[Any] | Ints) -> tuple[Ints, list[Any]]:
 
 
 def _sorting(groups: Ints) -> Ints:
-    """What sorts groups, equal ones as they are: by 16 bits at a time, for which NumPy counts instead of comparing."""
+    """A stable argsort of group numbers, 16 bits at a time, for which NumPy uses a radix sort."""
     by_low = np.argsort((groups & 0xFFFF).astype(np.uint16), kind="stable")
     if not len(groups) or groups.max() <= 0xFFFF:
         return by_low
@@ -127,7 +127,7 @@ def _sorting(groups: Ints) -> Ints:
 
 
 class _Numbers(dict[Any, int]):
-    """Numbers things as they are asked for: 0, 1, ..."""
+    """Assigns codes 0, 1, ... to values in order of first lookup."""
 
     def __missing__(self, key: Any) -> int:
         self[key] = len(self)
@@ -138,7 +138,7 @@ class _Numbers(dict[Any, int]):
 
 
 def checked(owner: object, keys: Any, X: Any, order: Any, width: int | None, dtype: Any) -> Rows:
-    """Keys, X and order as a call gave them. What is wrong with the call as a whole is raised here."""
+    """Validate keys, X and order of a call. Errors of the call as a whole are raised here."""
     names, sure = _names(owner, keys)
     bad: dict[int, str] = {}
     rows = Rows(names, _matrix(owner, X, len(names), width, dtype, bad), bad=bad)
@@ -161,7 +161,7 @@ def checked(owner: object, keys: Any, X: Any, order: Any, width: int | None, dty
 
 
 def real_targets(owner: object, rows: Rows, y: Any) -> Floats:
-    """The targets of a regression; the rows of those that are no finite numbers are bad."""
+    """The targets of a regression; a row whose target is not a finite number is bad."""
     values = _sequence(owner, "y", y, len(rows.keys))
     try:
         targets = _checks.vector(owner, "y", values, len(rows.keys))
@@ -173,7 +173,7 @@ def real_targets(owner: object, rows: Rows, y: Any) -> Floats:
 
 
 def row_weights(owner: object, rows: Rows, values: Any) -> Floats | None:
-    """How much each row counts; rows whose weight is no finite number, or a negative one, are bad."""
+    """The sample weights; a row whose weight is not finite, or negative, is bad."""
     if values is None:
         return None
     given = _sequence(owner, "sample_weight", values, len(rows.keys))
@@ -187,10 +187,10 @@ def row_weights(owner: object, rows: Rows, values: Any) -> Floats | None:
 
 
 def label_targets(owner: object, rows: Rows, y: Any, known: Sequence[Any], given: bool) -> tuple[Floats, list[Any]]:
-    """The numbers of the labels, and the list of all labels that they index: those known and those that came now."""
+    """The codes of the labels, and the list that they index: known labels, then new labels."""
     labels, count = _checks.column(owner, _sequence(owner, "y", y, len(rows.keys))), len(rows.keys)
     order = list(known)
-    if labels.dtype.kind in "biufU" and count and not rows.bad:  # most often there are few, and no bad ones
+    if labels.dtype.kind in "biufU" and count and not rows.bad:  # the common case: few labels, no bad rows
         first = order if given else list(dict.fromkeys([*order, *labels[:64].tolist()]))
         if len({isinstance(label, str) for label in first}) == 1:
             codes = _labels.encode(labels, first)
@@ -212,7 +212,7 @@ def label_targets(owner: object, rows: Rows, y: Any, known: Sequence[Any], given
 
 
 def _label_rule(label: Any, order: list[Any], given: bool) -> str | None:
-    """What is wrong with a label that was not seen before, if anything."""
+    """The error of a new label; None if it is valid."""
     if type(label) not in LABELS or label != label or label in (math.inf, -math.inf):
         return "a label: a text, a number or a bool"
     if given:
@@ -223,7 +223,7 @@ def _label_rule(label: Any, order: list[Any], given: bool) -> str | None:
 
 
 def _names(owner: object, keys: Any) -> tuple[list[Any] | Ints, bool]:
-    """The keys, numbers as an array and others as Python's objects, and whether all are surely of a right type."""
+    """The keys, numbers as an array and others as Python objects, and whether all are known to be of a valid type."""
     if isinstance(keys, (str, bytes)):
         raise _checks.wrong(owner, "keys", "one for each row", keys)
     values = keys if isinstance(keys, (list, tuple)) else np.asarray(keys)
@@ -259,7 +259,7 @@ def _dense(X: Any) -> Array:
 def _row_by_row(
     owner: object, X: Any, count: int, width: int | None, bad: dict[int, str], error: ValueError
 ) -> Array:
-    """A matrix of the rows that are rows of numbers; the others are bad, and NaN in it."""
+    """The rows as a matrix; a row that is not one of numbers is bad, and NaN in the matrix."""
     values = np.asarray(X) if hasattr(X, "__array__") else X
     if not isinstance(values, (list, tuple, np.ndarray)) or len(values) != count or np.ndim(values[:0]) > 2:
         raise error

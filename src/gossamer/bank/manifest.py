@@ -1,4 +1,4 @@
-"""What the file of a `ModelBank` says besides its models: the model's parameters, the rows, the labels, the offset."""
+"""The metadata in the file of a `ModelBank`: the model's parameters, the rows, the labels, the offset."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gossamer.bank.keyed import LABELS
 
 #: The most features of the rows of a bank: a model takes memory for each before it has seen a row.
 MOST_FEATURES = 2**20
-#: What is stored as JSON.
+#: The entries that are stored as JSON.
 ENTRIES = ("features", "dtype", "names", "labels", "classes", "offset")
 
 
 @dataclass
 class Manifest:
-    """The facts of a bank, as they go into its file and come back, checked."""
+    """The metadata of a bank: serialized into its file, and validated when read."""
 
     model: Any
     features: int | None
@@ -31,7 +31,7 @@ class Manifest:
     offset: Any
 
     def facts(self) -> dict[str, Any]:
-        """As they are stored."""
+        """The metadata in serialized form."""
         dtype = None if self.dtype is None else np.dtype(self.dtype).str
         values = (self.features, dtype, self.names, self.labels, self.classes, self.offset)
         told = dict(zip(ENTRIES, values, strict=True))
@@ -39,7 +39,7 @@ class Manifest:
 
     @classmethod
     def read(cls, path: object, facts: dict[str, Any]) -> Manifest:
-        """From what was stored; whatever is wrong with it is a ValueError that names the file."""
+        """Deserialize and validate the metadata; any error is a ValueError that names the file."""
         try:
             if type(facts.get("bank")) is not str or type(facts.get("model")) is not bytes:
                 raise TypeError("an entry is missing or of another type")
@@ -72,7 +72,7 @@ class Manifest:
 
 
 def _check_labels(labels: Any) -> None:
-    """Labels are different texts, numbers or bools, of which none is compared with what has no order with it."""
+    """Validate labels: distinct texts, numbers or bools that can be sorted together."""
     if type(labels) is not list or not all(type(label) in LABELS for label in labels):
         raise TypeError("the labels are no list of texts and numbers")
     if len(set(labels)) != len(labels) or len({isinstance(label, str) for label in labels}) > 1:

@@ -43,8 +43,8 @@ class ModelBank:
     memory : bytes that models may take in memory; the least recently used are kept in the file beyond that. None: all.
         While rows are learned, up to 1,024 models are in memory whatever their size.
     path : an SQLite file, where `commit` stores the models and the offset in one transaction; if it exists, the bank
-        goes on from its last commit. None: none, or with ``memory`` a temporary one.
-    threads : how many, up to 1,024; None: as many as there are processors.
+        resumes from its last commit. None: no file, or with ``memory`` a temporary file.
+    threads : the number of threads, up to 1,024; None: one per processor.
     errors : "raise": a bad row (NaN, a wrong type, a label that may not come) is a ValueError, and nothing has changed.
         "report": such rows are left out, their output is NaN, and ``errors`` lists them.
     classes : all labels, for classifiers; None: labels may appear at any time.
@@ -52,7 +52,7 @@ class ModelBank:
     Attributes
     ----------
     errors : a list of RowError(key, position, message): the rows that the last call left out.
-    offset : what the last `learn` or `commit` said has been learned so far; None at the beginning.
+    offset : the offset given to the last `learn` or `commit`; None at the beginning.
     classes_ : all labels seen, sorted.
     backend : "native": compiled code learns; "estimators": one Python object per key; both with the same results.
 
@@ -92,9 +92,9 @@ class ModelBank:
         self.n_features_in_: int | None = None
         self._dtype: Any = None
         self._engine: Any = None
-        self._lock = threading.RLock()  # of the shelf, among those who only look
+        self._lock = threading.RLock()  # of the shelf, for concurrent readers
         if memory is not None or path is not None:
-            description(model)  # what cannot be stored is told now
+            description(model)  # raise now for a model that cannot be stored
         self._lasting = path is not None
         self._shelf = Shelf(path, self.memory)
         try:
@@ -109,14 +109,14 @@ class ModelBank:
     def learn(
         self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None
     ) -> Floats:
-        """Predict and then learn each row with the model of its key; returns what was predicted, row for row.
+        """Predict and then learn each row with the model of its key; returns the predictions, row for row.
 
         These are the scores of ``predict_learn``. Once a classifier's bank has seen more than two labels there is a
         column for each of ``classes_``, -inf where the model of the row had not yet seen the class.
 
-        ``order``: numbers, times or texts by which the rows of a key are sorted first, equal ones as they came.
+        ``order``: numbers, times or texts by which the rows of a key are sorted first (a stable sort).
         ``offset``: any plain data that says how far the stream is read when these rows are learned; `commit` stores it.
-        ``sample_weight``: how much each row counts, as in an estimator; None: all 1.
+        ``sample_weight``: the weight of each row, as in an estimator; None: all 1.
         """
         with self._lock:
             told = None if offset is None else plain(self, "offset", offset)
@@ -141,7 +141,7 @@ class ModelBank:
             return out
 
     def _learn_groups(self, engine: Any, groups: Groups, rows: Rows, labels: list[Any], out: Floats) -> dict[int, str]:
-        """Learn as many keys at once as memory allows; if one fails and that is to be raised, nothing has changed."""
+        """Learn the keys in batches that fit in memory; if a key fails and errors are raised, nothing has changed."""
         shelf, failed = self._shelf, {}
         self._connect(engine, labels)
         at_once = len(groups.keys)
@@ -174,7 +174,7 @@ class ModelBank:
         return self._score(keys, X, unknown)[0]
 
     def predict(self, keys: Any, X: Any, *, unknown: str = "raise") -> Array:
-        """What each row's model predicts: a label, a number, or 1 and -1 of a detector.
+        """The prediction of each row's model: a label, a number, or 1 and -1 of a detector.
 
         ``unknown``: a key without a model is an error, a KeyError and a ValueError ("raise"), or its rows have no
         answer ("default"), as rows that are left out with ``errors="report"``: NaN for numbers, None for labels, 0 for
@@ -211,7 +211,7 @@ class ModelBank:
 
     @exclusive
     def _ask(self, method: str, keys: Any, X: Any, unknown: str, room: Callable[[int], Any]) -> Any:
-        """What the engine finds for the rows of all keys that have a model, in arrays that ``room`` makes."""
+        """The engine's results for the rows of all keys with a model, in arrays that ``room`` allocates."""
         _checks.one_of(self, "unknown", unknown, ["raise", "default"])
         with self._lock:
             self._names(X)
@@ -255,7 +255,7 @@ class ModelBank:
 
     @exclusive
     def model(self, key: Any) -> Any:
-        """An estimator that goes on from the model of a key, independent of the bank."""
+        """The model of a key as an estimator, independent of the bank."""
         with self._lock:
             model = self._engine.to_model(self._state(key), self._labels)
             if "feature_names_in_" in self.__dict__:
@@ -271,7 +271,7 @@ class ModelBank:
 
     @exclusive
     def put(self, key: Any, data: bytes) -> None:
-        """Take over a model that `dump` gave; one that the key has is replaced. Wrong bytes change nothing."""
+        """Set the model of a key to the bytes of a `dump`. Invalid bytes change nothing."""
         if type(key) not in keyed.KEYS:
             raise _checks.wrong(self, "key", "an int, a text or bytes", key)
         if not isinstance(data, (bytes, bytearray, memoryview)):
@@ -357,10 +357,10 @@ class ModelBank:
 
     @exclusive
     def close(self) -> None:
-        """Give the file back. What was not committed is lost; the bank cannot be used any more.
+        """Close the file. Changes since the last commit are lost; the bank cannot be used any more.
 
         As a context manager, a bank with a ``path`` commits first if the block ends well. If it ends by an exception
-        the file stays as the last commit left it, so that no half of a piece of work is kept.
+        the file stays as the last commit left it, so that no half-finished work is kept.
         """
         self._shelf.close()
 
@@ -380,7 +380,7 @@ class ModelBank:
         return Manifest(self.template, self.n_features_in_, self._dtype, names, labels, classes, offset).facts()
 
     def _open(self, path: Any) -> None:
-        """Go on from what the file has, if it has something."""
+        """Resume from the file, if it has models."""
         facts = self._shelf.facts()
         told = Manifest.read(path, facts) if facts else None
         if len(self._shelf) and (told is None or told.features is None):
@@ -411,11 +411,11 @@ class ModelBank:
         return engine or Estimators(self.template, features, np.dtype(dtype), self._given, self.threads)
 
     def _use(self, engine: Any) -> None:
-        """From now on learn with this engine: rows have its width and type."""
+        """Use this engine from now on: rows have its width and type."""
         self._engine, self.n_features_in_, self._dtype = engine, engine.features, engine.dtype
 
     def _connect(self, engine: Any, labels: list[Any]) -> None:
-        """Let the shelf make bytes of states and back; they name their labels, so these must be known."""
+        """Give the shelf the functions that serialize states; a serialized state names its labels."""
         def unpack(data: bytes) -> Any:
             state, found = engine.unpack(data, labels)
             if found != labels:

@@ -1,4 +1,4 @@
-"""The general way a `ModelBank` learns: an estimator object for each key. Anything with ``predict_learn`` works."""
+"""The general engine of a `ModelBank`: an estimator object for each key, for any model with ``predict_learn``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BASE = 16_000
 
 
 def kind_of(model: Any) -> str:
-    """What a model learns: "label", "none" (a detector) or "real"."""
+    """The target of a model: "label", "none" (a detector) or "real"."""
     last = last_step(model)
     if isinstance(last, OnlineClassifier):
         return "label"
@@ -34,7 +34,7 @@ def kind_of(model: Any) -> str:
 
 
 def primed(model: Any, labels: list[Any] | None) -> Any:
-    """A copy of the model as it is before it learns, told the classes if they are given."""
+    """A clone of the model before it learns, with the classes if they are given."""
     fresh = clone(model)
     if labels is not None:
         last = last_step(fresh)
@@ -77,7 +77,7 @@ class Estimators:
         def learn_key(group: int) -> tuple[Any, dict[int, str]]:
             state, at = states[group], groups.of(group)
             model = primed(self.model, self.classes) if state is None else copy.deepcopy(state)
-            hush(last_step(model))  # the bank looks at the scores of all
+            hush(last_step(model))  # the bank itself watches the scores of all models
             targets = self._targets(rows.y, at, labels)
             try:
                 self._learn(model, rows, targets, at, ranks, out)
@@ -182,7 +182,7 @@ class Estimators:
         return state, [*labels, *(label for label in order if label not in labels)]
 
     def to_model(self, state: Any, labels: list[Any]) -> Any:
-        """An estimator that goes on from a state, independent of it."""
+        """A copy of a state, an estimator."""
         return copy.deepcopy(state)
 
 

@@ -1,4 +1,4 @@
-"""Where a `ModelBank` keeps its states: in memory, and beyond a limit in an SQLite file, least recently used first."""
+"""The cache of a `ModelBank`: states in memory; beyond a limit the least recently used are evicted to SQLite."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Any
 
 from gossamer import _checks
 
-#: What an entry costs besides its state: the key, a place in a dict, the head of an object.
+#: The bytes of an entry besides its state: the key, a place in a dict, the head of an object.
 OVERHEAD = 200
 #: Kilobytes of the file that SQLite keeps in memory.
 CACHE = 32_000
-#: Keys asked for in one statement.
+#: The number of keys in one SELECT.
 AT_ONCE = 500
-#: What an SQLite file says it is: "GSMB".
+#: The application id of the SQLite file: "GSMB".
 APPLICATION = 0x47534D42
 
 SCHEMA = """
@@ -33,9 +33,9 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 
 class Shelf:
-    """States by key. With a file, what was put since the last `commit` is gone if the process dies before the next.
+    """States by key. With a file, changes since the last `commit` are lost if the process dies.
 
-    Everything that leaves memory between two commits goes into one open transaction, so that the file, seen after a
+    States evicted between two commits go into one open transaction, so that the file, seen after a
     crash, is that of the last commit: all models of one moment, and the facts stored with them.
     """
 
@@ -45,14 +45,14 @@ class Shelf:
         self.unpack: Callable[[bytes], Any] = bytes
         self.size: Callable[[Any], int] = len
         self.states: dict[Any, Any] = {}  # the first is the least recently used
-        self.dirty: set[Any] = set()  # not yet in the file as they are in memory
+        self.dirty: set[Any] = set()  # changed since they were written to the file
         self.held = 0  # bytes of the states in memory
         self.count = 0  # keys, wherever they are
         self.largest = 256
         self.path = ""
         self._file: sqlite3.Connection | None = None
-        self._only_there = False  # whether the open transaction has what is not in memory any more
-        self._lost = False  # whether a failure has taken it away
+        self._only_there = False  # whether the open transaction has evicted states
+        self._lost = False  # whether a failure has rolled them back
         if path is not None or memory is not None:
             folder = tempfile.mkdtemp(prefix="gossamer-bank-") if path is None else None
             self.path = os.path.join(folder, "bank.sqlite") if folder else os.fspath(path or "")
@@ -83,7 +83,7 @@ class Shelf:
     # -------------------------------------------------------------------------------------------------------- states
 
     def get(self, keys: list[Any]) -> list[Any]:
-        """The states of keys, None for those without one; nothing moves."""
+        """The states of keys, None where there is none; the order of use does not change."""
         found = [self.states.get(key) for key in keys]
         if self._file is None or self.count == len(self.states):
             return found
@@ -161,14 +161,14 @@ class Shelf:
     # ---------------------------------------------------------------------------------------------------------- file
 
     def facts(self) -> dict[str, Any]:
-        """What the last commit stored beside the models."""
+        """The metadata of the last commit."""
         if self._file is None:
             return {}
         with self._using() as file:
             return dict(file.execute("SELECT name, value FROM facts"))
 
     def commit(self, facts: dict[str, Any]) -> None:
-        """All states as they are now, and these facts, in one transaction."""
+        """Write all states and this metadata in one transaction."""
         if self._file is None:
             raise _checks.wrong("ModelBank", "path", "the name of a file for commit", None)
         with self._writing() as file:
@@ -179,7 +179,7 @@ class Shelf:
         self.dirty.clear()
 
     def mark(self) -> None:
-        """Begin something that `back` can undo although states leave memory meanwhile."""
+        """Set a savepoint that `back` can return to, though states are evicted meanwhile."""
         with self._writing() as file:
             self._write(file, self.dirty)
             file.execute("SAVEPOINT call")
@@ -188,7 +188,7 @@ class Shelf:
         self._count = self.count
 
     def back(self) -> None:
-        """As it was at the `mark`."""
+        """Return to the `mark`."""
         if not self._lost:
             with self._using() as file:
                 file.execute("ROLLBACK TO call")
@@ -197,7 +197,7 @@ class Shelf:
         self.held, self.count = 0, self._count
 
     def snapshot(self, path: str | os.PathLike[str], facts: dict[str, Any]) -> None:
-        """A new file with all states as they are now; this shelf stays as it is."""
+        """Write all states to a new file; this shelf stays as it is."""
         target = os.fspath(path)
         if os.path.exists(target):
             raise _checks.wrong("ModelBank", "path", "a file that does not exist yet", target)
@@ -230,7 +230,7 @@ class Shelf:
                     os.unlink(left)
 
     def close(self) -> None:
-        """Give the file back; what was not committed is lost."""
+        """Close the file; uncommitted changes are lost."""
         if self._file is not None:
             self._file = None
             self._discard()
@@ -250,7 +250,7 @@ class Shelf:
         )
 
     def _spill(self) -> None:
-        """Write the least recently used states until three quarters of the memory are used."""
+        """Evict the least recently used states until three quarters of the memory are used."""
         assert self.memory is not None
         leaving = []
         for key, state in self.states.items():
@@ -284,7 +284,7 @@ def _storable(key: Any) -> bool:
 
 
 def _new_file(start: str, target: str) -> str:
-    """An empty file of a name that cannot be guessed, so that nothing can be there before."""
+    """An empty file with a name that cannot be guessed, so that nobody can have made it before."""
     path = f"{start}.{secrets.token_hex(8)}.tmp"
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
@@ -294,7 +294,7 @@ def _new_file(start: str, target: str) -> str:
 
 
 def _rename(path: str, target: str) -> None:
-    """Give a file its name, unless somebody has made another of that name meanwhile."""
+    """Rename a file, unless another process has made a file of that name meanwhile."""
     try:
         os.link(path, target)
     except FileExistsError:
@@ -305,12 +305,12 @@ def _rename(path: str, target: str) -> None:
         os.replace(path, target)
 
 
-#: What SQLite raises; its words for a damaged file may be no text.
+#: The exceptions of SQLite; the message for a damaged file may not be valid text.
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
 def failure(error: Exception, path: str) -> Exception:
-    """What went wrong with a file, by its name: an OSError of the disk, or a ValueError for a file that is none."""
+    """The error for a file, with its name: an OSError of the disk, or a ValueError for a file that is no bank."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
@@ -349,11 +349,11 @@ def opened(path: str) -> sqlite3.Connection:
             _check_schema(file, path)
         file.execute("PRAGMA journal_mode = WAL")
         file.execute(f"PRAGMA cache_size = -{CACHE}")
-        file.execute("PRAGMA synchronous = FULL")  # what is committed stays, also if the power fails
+        file.execute("PRAGMA synchronous = FULL")  # a commit survives a power failure
         if fresh:
             file.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; COMMIT;")
         else:
-            file.execute("BEGIN IMMEDIATE")  # whoever else has it open shows here
+            file.execute("BEGIN IMMEDIATE")  # fails if another process has the file open
             file.execute("COMMIT")
     except FAILURES as error:
         file.close()
@@ -365,7 +365,7 @@ def opened(path: str) -> sqlite3.Connection:
 
 
 def stored(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Iterator[tuple[Any, bytes]]]:
-    """The facts and the models of a file that no bank has open; it is only read."""
+    """The metadata and the models of a file that no bank has open; it is only read."""
     name = os.fspath(path)
     if not os.path.isfile(name):
         raise _checks.wrong("ModelBank", "path", "the name of a file", name)
@@ -395,7 +395,7 @@ def _models(file: sqlite3.Connection, name: str) -> Iterator[tuple[Any, bytes]]:
 
 
 def plain(owner: object, parameter: str, value: Any) -> str:
-    """A value as JSON, for what users store with the models."""
+    """Serialize a user's value as JSON."""
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Every theorem of the papers, once, as a pure function from what it assumes to the number it promises.
+"""Every theorem of the papers, once, as a pure function from its assumptions to its bound.
 
-`ALL` maps each name to its function, its source and what it assumes of the stream and the learner; what can be seen in
-the numbers alone is checked. The inputs are measured with a `Comparator`. A mistake is y f(x) <= 0 and a margin
+`ALL` maps each name to its function, its source and its assumptions on the stream and the learner; assumptions on the
+numbers alone are validated. The inputs are measured with a `Comparator`. A mistake is y f(x) <= 0 and a margin
 error y f(x) <= margin, of the score made before the label was used; all learners start at f = 0 and have no offset.
 Corrections to the papers follow ALGORITHMS 12 and 14.
 

@@ -1,4 +1,4 @@
-"""What the theorems of `gossamer.bounds` compare a learner with, and how to measure it on a stream.
+"""The comparators of the theorems of `gossamer.bounds`, and their measurement on a stream.
 
 A comparator is a fixed function of the kernel's space; a theorem about a stream that drifts takes one for each round.
 """
@@ -26,7 +26,7 @@ class Comparator:
     Parameters
     ----------
     points : the points z_j, as the kernel takes them.
-    coefs : one number for each.
+    coefs : a coefficient for each point.
     kernel : a Kernel, a name, or a function of two batches.
 
     >>> from gossamer.kernels import Gaussian
@@ -81,7 +81,7 @@ def largest_kappa(kernel: Any, X: Any) -> float:
 
 
 def values(comparators: Comparator | Sequence[Comparator], X: Any) -> Floats:
-    """g_t(x_t) for every round t: of one comparator, or of one for each row.
+    """g_t(x_t) for every round t, for a single comparator or a comparator per row.
 
     >>> from gossamer.kernels import Linear
     >>> g = Comparator(np.array([[1.0]]), [1.0], Linear())
@@ -137,9 +137,9 @@ def cumulative_risk(loss: Loss, scores: Floats, y: Any, norms: Any = 0.0, reg: f
 
 @dataclass(frozen=True)
 class Rivals:
-    """What mistake bounds need to know of a stream and of the comparators g_1 ... g_m that it is judged by.
+    """The inputs of mistake bounds: numbers of a stream and of the comparators g_1 ... g_m.
 
-    Each number may be larger than what it measures (``margin`` may not): the bounds then hold with what is given.
+    Each number may be an upper bound on what it measures (``margin`` may not): the theorems hold with it as well.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class Rivals:
 
 
 def _stretches(comparators: Sequence[Comparator]) -> Iterator[tuple[int, int]]:
-    """The ranges of rounds in which the comparator is one and the same."""
+    """The ranges of rounds in which the comparator stays the same."""
     start = 0
     for _, group in groupby(comparators, key=id):
         end = start + len(list(group))

@@ -1,4 +1,4 @@
-"""What an estimator shows of what it has learned: the attributes whose names end in an underscore."""
+"""The learned attributes of an estimator, whose names end in an underscore."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def linear_factor(kernel: Kernel) -> float | None:
 
 
 class Shown:
-    """f(x) = sum_i dual_coef_i k(support_vectors_i, x) + intercept_, and what was counted on the way."""
+    """f(x) = sum_i dual_coef_i k(support_vectors_i, x) + intercept_, and the counters of the learner."""
 
     def _fitted(self) -> Learner:
         raise NotImplementedError
 
     def _outward(self, values: Floats) -> Floats:
-        """Inner scores, or a part of them, with a row for each output, as the outside sees them."""
+        """Inner scores, or a part of them, with a row for each output, in the order and units of the outside."""
         return values
 
     def _hypothesis(self) -> tuple[Any, Floats, float]:
@@ -85,12 +85,12 @@ class Shown:
 
     @property
     def n_updates_(self) -> int:
-        """Examples that asked for a step, whether or not the budget let them in."""
+        """Examples with a step, whether or not the budget admitted them."""
         return self._fitted().updates
 
     @property
     def discarded_(self) -> float:
-        """The RKHS norms of what the budget threw away, added up: see `Learner.discarded`."""
+        """The sum of the RKHS norms of the terms that the budget discarded: see `Learner.discarded`."""
         return self._fitted().discarded
 
     @property

@@ -1,9 +1,9 @@
-"""What ``fit`` hands out: the mean of the hypotheses of the second half of its last pass.
+"""Averaging in ``fit``: its result is the mean of the hypotheses of the second half of its last pass.
 
 The last hypothesis of a pass is noisy: it leans towards the rows that came last. The mean of the later hypotheses does
 not (suffix averaging: Rakhlin, Shamir, Sridharan 2012). Where the budget has dropped points meanwhile, the part of the
-mean that stood on them is projected on the points that are left, so that a fitted model has no more points than any
-other; nothing of the averaging stays behind, and the online verbs go on from the mean.
+mean on the dropped points is projected on the remaining points, so that a fitted model has no more points than any
+other; no state of the averaging remains, and the online methods continue from the mean.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def first_averaged(rows: int, features: int) -> int:
 
 
 def averaging(learner: Learner, twin: Learner) -> Learner:
-    """The twin, a new learner of the same parts that keeps the mean, goes on from here."""
+    """A new learner of the same parts that keeps the mean continues from this state."""
     twin.kernel = learner.kernel
     twin.restore(learner.state())
     return twin
@@ -86,7 +86,7 @@ def project(kernel: Any, points: Any, others: Any, coefs: Floats) -> Floats:
         values += np.asarray(kernel(points, others[part]), dtype=np.float64) @ coefs[:, part].T
     gram: Array = np.asarray(kernel(points, points), dtype=np.float64)
     gram[np.diag_indices_from(gram)] += JITTER * float(gram.diagonal().max())
-    with _blas().limit(limits=1, user_api="blas"):  # on busy processors, threads would wait for each other far longer
+    with _blas().limit(limits=1, user_api="blas"):  # threads of BLAS would wait for each other on busy processors
         try:
             return np.asarray(solve(gram, values, assume_a="pos").T)
         except LinAlgError:  # the kernel of float32 rows may be off by more than the jitter

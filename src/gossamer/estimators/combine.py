@@ -1,4 +1,4 @@
-"""Several models as one: the weighted sum of their expansions, projected onto as many points as the budget allows."""
+"""Merge models: the weighted sum of their expansions, projected onto the number of points that the budget allows."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from gossamer.estimators.scaler import OnlineScaler
 from gossamer.estimators.targets import pool, units
 from gossamer.learner import Learner
 
-#: The points of all models together, where some of them must go: their kernel values are kept, and inverted.
+#: The largest number of points of all models together if points must be removed: their Gram matrix is inverted.
 MOST_POINTS = 8192
-#: What is added to the diagonal of a Gram matrix, as a share of its mean: at first, and how it grows until it helps.
+#: The jitter on the diagonal of a Gram matrix, as a share of its mean: its first value, and its growth on failure.
 JITTER, MORE_JITTER = 1e-12, 100.0
-#: Points removed between two inversions, after each of which the rank-one updates have lost nothing.
+#: Points removed between two inversions, which restore the accuracy lost by rank-one updates.
 BETWEEN = 256
 
 
 class Merged(NamedTuple):
-    """What `merge` returns: ``model``; ``error``, the RKHS norm of what the projection lost; ``norm``, that of the
-    whole weighted sum. ``error / norm`` says how much the budget has cost."""
+    """The result of `merge`: ``model``; ``error``, the RKHS norm that the projection lost; ``norm``, that of the whole
+    weighted sum. ``error / norm`` is the relative cost of the budget."""
 
     model: Any
     error: float
@@ -42,8 +42,8 @@ class Merged(NamedTuple):
 def merge(models: Sequence[Any], weights: Sequence[float] | None = None, budget: int | None = None) -> Merged:
     """The weighted sum of models, f = sum_j weights_j f_j, reduced to a budget by projection.
 
-    While there are too many points, that one leaves whose removal loses least, and its function is projected on the
-    rest. With the coefficients a and the inverse Gram matrix Q,
+    While there are too many points, the point whose removal loses least is removed, and its function is projected on
+    the rest. With the coefficients a and the inverse Gram matrix Q,
 
         i = argmin_i a_i^2 / Q_ii;  a_j <- a_j - a_i Q_ji / Q_ii;  the squared loss is a_i^2 / Q_ii
 
@@ -56,8 +56,8 @@ def merge(models: Sequence[Any], weights: Sequence[float] | None = None, budget:
     models : estimators, pipelines or Learners of one kind with equal kernel, rule and budget; a kernel that settles its
         parameters on the first rows (``gamma="scale"``) differs between shards: give it a number. Classifiers may have
         seen different classes: the result knows them all. The statistics of an `OnlineScaler` are pooled.
-    weights : one number for each; None for shares of the rows that each has seen: a mean.
-    budget : the points to keep, at most as many as the models' own budget, which is taken if None.
+    weights : a number for each model; None weights each by its number of rows: a mean.
+    budget : the number of points to keep, at most the models' own budget, which is the default.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def _estimators(models: list[Any], shares: Floats, budget: int | None) -> Merged
     if isinstance(model, OnlineRegressor) and all(part._moments() is not None for part in models):
         moments = pool([part._moments() for part in models], shares)
         unit = units(moments)[1]
-        # from the units of each to those of all; a model whose targets were all equal has nothing to add
+        # from the units of each model to common units; a model whose targets were all equal adds nothing
         columns = [np.array([[part._units()[1] / unit if unit > 0 else 1.0]]) for part in models]
         learned["_target_moments"] = moments
     elif any(part.__dict__.get("_target_moments") is not None for part in models):
@@ -169,7 +169,7 @@ def _estimators(models: list[Any], shares: Floats, budget: int | None) -> Merged
 
 
 def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool) -> Floats:
-    """The matrix that makes coefficients over a model's own classes into those over all."""
+    """The matrix that maps coefficients over a model's own classes to coefficients over all classes."""
     if not many:  # a single score: the first of all labels is its -1
         return np.array([[1.0 if own[0] == order[0] else -1.0]])
     out = np.zeros((len(order), len(own) if has_many else 1))
@@ -185,7 +185,7 @@ def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool) -> Fl
 
 
 def _like(learner: Learner) -> Learner:
-    """A learner of the same parts that has learned nothing."""
+    """A new learner of the same parts."""
     return Learner(**learner._parameters())
 
 
@@ -226,7 +226,7 @@ def _learners(
     kept, reduced, error, norm = _reduced(parts[0].kernel, points, joined, metric, limit)
 
     def each(values: Any) -> Array:
-        """One entry per point that stays."""
+        """One entry per remaining point."""
         return np.asarray(np.concatenate(list(values))[first][kept])
 
     # an offset turns and scales with the only output, a level scales with it
@@ -264,7 +264,7 @@ def _learners(
 
 
 def _limit(learner: Learner, budget: int | None) -> int | None:
-    """How many points may stay."""
+    """The number of points to keep."""
     own = learner.budget.limit
     if budget is None:
         return own
@@ -288,7 +288,7 @@ def _stacked(points: list[Any]) -> Any:
 
 
 def _unique(points: list[Any]) -> tuple[Any, Array, Array]:
-    """All points, each once; the place of each; and where each came first."""
+    """The distinct points; the index of each point among them; and the first occurrence of each."""
     together = _stacked(points)
     if not isinstance(together, np.ndarray):
         every = np.arange(len(together))
@@ -301,7 +301,7 @@ def _unique(points: list[Any]) -> tuple[Any, Array, Array]:
 
 
 def _joined(coefs: Floats, place: Array, count: int) -> Floats:
-    """The sum of the coefficients that stand at equal points."""
+    """Sum the coefficients of equal points."""
     out = np.zeros((len(coefs), count))
     np.add.at(out.T, place, coefs.T)
     return out
@@ -320,7 +320,7 @@ def _gram(kernel: Any, points: Any, others: Any = None) -> Floats:
 def _reduced(
     kernel: Any, points: Any, kinds: list[Floats], metric: Floats, limit: int | None
 ) -> tuple[Array, list[Floats], float, float]:
-    """The points that stay, the coefficients of each kind on them, what was lost of the first kind, and its norm."""
+    """The remaining points, the coefficients of each kind on them, the loss of the first kind, and its norm."""
     count = len(points)
     if limit is not None and count > limit and count > MOST_POINTS:
         raise _checks.wrong("merge", "models", f"of at most {MOST_POINTS} points together", count)
@@ -337,7 +337,7 @@ def _reduced(
 
 
 def chosen(gram: Floats, coefs: Floats, metric: Floats, limit: int) -> Array:
-    """The points that stay when those whose projection on the rest loses least leave one by one."""
+    """The points that remain after the point whose projection on the rest loses least is removed, repeatedly."""
     alive, coefs = np.arange(len(gram)), coefs.copy()
     while len(alive) > limit:
         inverse = _inverse(gram[np.ix_(alive, alive)])
@@ -355,7 +355,7 @@ def chosen(gram: Floats, coefs: Floats, metric: Floats, limit: int) -> Array:
 
 
 def _factor(gram: Floats) -> tuple[Floats, bool]:
-    """A Cholesky factor of a Gram matrix, with as little on its diagonal as it takes."""
+    """A Cholesky factor of a Gram matrix, with the smallest jitter on its diagonal that succeeds."""
     jitter = JITTER * float(np.mean(gram.diagonal()))
     while True:
         try:

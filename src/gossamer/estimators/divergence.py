@@ -1,4 +1,4 @@
-"""Models that have gone astray say so: once, with the reason and what to do."""
+"""Warn about models that diverge or collapse: once, with the reason and a remedy."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gossamer import _core
 from gossamer._typing import Floats
 from gossamer.exceptions import CollapseWarning, DivergenceWarning
 
-#: A score of a regressor beyond so many deviations of the targets has nothing to do with them.
+#: A score of a regressor beyond this many deviations of the targets is absurd.
 LARGEST = 1e9
-#: Rows whose scores are all the same, after at least as many, are no accident.
+#: This many rows with equal scores, after at least as many learned, count as a collapse.
 ENOUGH = 64
-#: What each model has been warned about; not one of its attributes, which are copied, compared and stored.
+#: The warnings of each model so far; not an attribute of the model, as attributes are copied, compared and stored.
 _told: WeakKeyDictionary[Any, set[type[RuntimeWarning]]] = WeakKeyDictionary()
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def first_time(model: Any, kind: type[RuntimeWarning]) -> bool:
-    """Whether nobody has warned of this yet, the model or whoever evaluates it; from now on somebody has."""
+    """Whether this warning is the first of its kind for a model; records it."""
     told = _told.setdefault(model, set())
     new = kind not in told
     told.add(kind)
@@ -33,12 +33,12 @@ def first_time(model: Any, kind: type[RuntimeWarning]) -> bool:
 
 
 def hush(model: Any) -> None:
-    """This model says nothing: whoever holds it looks at its scores."""
+    """Silence a model: its owner watches the scores."""
     _told[model] = {DivergenceWarning, CollapseWarning}
 
 
 def inherit(source: Any, model: Any) -> None:
-    """What one model has said, another that takes its place need not say again."""
+    """Copy the record of warnings to the model that replaces another."""
     _told[model] = set(_told.get(source, ()))
 
 
@@ -64,7 +64,7 @@ def watch(model: Any, scores: Floats, scaled: bool = False) -> None:
 
 
 def watch_rows(model: Any, scores: Floats, targets: Any, before: int, scaled: bool = False) -> None:
-    """`watch`, and warn if the model tells no rows apart; ``before``: the rows that it had learned before these."""
+    """`watch`, and warn if all rows get the same score; ``before``: the number of rows learned before these."""
     watch(model, scores, scaled)
     if scores.ndim > 1 or len(scores) < ENOUGH or before < ENOUGH or targets is None or scores[0] != scores[-1]:
         return
@@ -77,6 +77,6 @@ def _tell(model: Any, kind: type[RuntimeWarning], text: str) -> None:
     if not first_time(model, kind):
         return
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):  # the caller's line, not one of ours
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):  # the caller outside the package
         frame, level = frame.f_back, level + 1
     warnings.warn(f"{type(model).__name__} {text}", kind, stacklevel=level)

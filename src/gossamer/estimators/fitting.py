@@ -1,4 +1,4 @@
-"""``fit``, the batch verb: passes over all rows, each in an order of its own; the mean of the last is the result."""
+"""``fit``: passes over all rows, each in an order of its own; the mean over the last pass is the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of one pass of ``fit``, checked; ``order``: how they are to be learned, None as they stand."""
+    """The validated rows of ``fit``; ``order``: the order of learning, None for the order of the rows."""
 
     X: Any
     y: Array | None
@@ -66,7 +66,7 @@ def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any) -> None:
 
 
 def _pass(estimator: Any, table: Table, average: bool) -> None:
-    """One pass; if asked, what is left of it is the mean of the hypotheses of its second half (`averaging`)."""
+    """One pass; optionally its result is the mean of the hypotheses of its second half (`averaging`)."""
     first = averaging.first_averaged(table.rows, table.features) if average else table.rows
     estimator._pass(table.part(slice(first)))
     if first >= table.rows:

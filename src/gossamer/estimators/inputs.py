@@ -1,4 +1,4 @@
-"""What scikit-learn users hand over as X: frames with named columns; sparse matrices, made dense a part at a time."""
+"""Validate and convert X: frames with named columns; sparse matrices, made dense a part at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gossamer._typing import Array, Floats
 from gossamer.learner import Learner
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-#: What is handed to an estimator, besides its parameters.
+#: The data arguments of an estimator's methods.
 GIVEN = ("X", "y", "sample_weight", "classes", "ids", "grid")
 #: A part of a sparse matrix that is made dense at once has at most this many rows, and values (32 MB of float64).
 MOST_ROWS, MOST_VALUES = 4096, 2**22
@@ -43,7 +43,7 @@ def names(estimator: Any, X: Any, fitted: bool) -> Array | None:
 
 
 def speaks(method: Method) -> Method:
-    """A method of an estimator that takes X first: errors about what it was given name the estimator, not its parts."""
+    """Decorate a method of an estimator that takes X first: its errors name the estimator, not its parts."""
 
     @functools.wraps(method)
     def spoken(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
@@ -75,7 +75,7 @@ def learn(
             found = learner.learn(dense, *given[:2], ids=given[2], with_levels=True)
             scores.append(found[0])
             levels.append(found[1])
-    except BaseException:  # somebody's kernel failed: as if the first parts had not been learned either
+    except BaseException:  # a user's kernel has failed: undo the first parts as well
         if before:
             learner.restore(before)
         raise

@@ -1,4 +1,4 @@
-"""The parameters of the kernel as parameters of the estimator, ``kernel__gamma``: scikit-learn's grids ask for them."""
+"""Kernel parameters as parameters of the estimator, ``kernel__gamma``, for scikit-learn's grid search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREFIX = "kernel__"
 
 
 class KernelParameters:
-    """Kernels are values: to set a parameter of one is to put another in its place, by name where it was a name.
+    """A mixin. Kernels are immutable: setting a parameter replaces the kernel, by name if it was given by name.
 
     >>> from gossamer import SILKClassifier
     >>> model = SILKClassifier("rbf").set_params(kernel__gamma=0.5)

@@ -16,12 +16,12 @@ from scipy.special import expit, softmax
 from gossamer import _checks
 from gossamer._typing import Array, Floats, Ints
 
-#: What of a state changes when a score for two classes becomes a score for each: f = g_1 - g_0, g_1 = -g_0.
+#: The entries of a state that change when a score for two classes becomes a score per class: f = g_1 - g_0, g_1 = -g_0.
 HALVED = ("raw", "trace", "summed", "dropped")
 
 
 def check_discrete(owner: object, labels: Array) -> None:
-    """Fractions most of which come once are no labels; fractions that come back may be."""
+    """Raise for continuous targets: fractions most of which occur once."""
     different = len(unique(owner, "y", labels)[0])
     if labels.dtype.kind == "f" and 2 * different > len(labels) and (labels != np.floor(labels)).any():
         rule = "labels, not continuous numbers (Unknown label type: continuous)"
@@ -29,7 +29,7 @@ def check_discrete(owner: object, labels: Array) -> None:
 
 
 def unique(owner: object, parameter: str, labels: Array) -> tuple[Array, Array, Array]:
-    """The different labels in order, where each comes first, and their numbers; an error where they have no order."""
+    """The distinct labels in order, the first row of each, and their codes; an error if they cannot be sorted."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise _checks.wrong(owner, parameter, "labels without NaN or infinity", labels[~np.isfinite(labels)][0])
     try:

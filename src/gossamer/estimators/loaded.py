@@ -1,6 +1,6 @@
-"""What a file says of an estimator, checked against itself: what is loaded works.
+"""Validate the state of a loaded estimator, so that whatever loads works.
 
-A learner checks its own state (`gossamer._engine.state`); here is what stands around it.
+A learner validates its own state (`gossamer._engine.state`); here are the attributes around it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from gossamer.learner import Learner
 if TYPE_CHECKING:
     from gossamer.estimators.base import Online
 
-#: What an estimator keeps of what it has learned.
+#: The learned attributes of an estimator.
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
 
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
-    """Raise unless the parameters make a learner, and what was learned belongs together."""
+    """Raise unless the parameters make a learner, and the learned attributes fit each other."""
     fresh = model._start()
     if unknown := sorted(learned.keys() - set(LEARNED)):
         raise _checks.wrong(model, unknown[0], "left out: nothing of this name is learned", learned[unknown[0]])
@@ -41,7 +41,7 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
 
 
 def _check_features(model: Any, learned: dict[str, Any], features: int | None) -> None:
-    """The number of features is that of the points; their names are texts."""
+    """Check the number of features against the points, and their names."""
     found = learned.get("n_features_in_")
     if features is not None and (type(found) is not int or found != features):
         raise _checks.wrong(model, "n_features_in_", f"{features}, as the points have", found)

@@ -1,4 +1,4 @@
-"""Estimators, pipelines and Learners behind one face: predict rows, then learn them, in whole blocks where possible."""
+"""Adapters that evaluate estimators, pipelines and Learners alike: predict rows, then learn them, in blocks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def learner_of(model: Any) -> Learner | None:
 
 
 def task_of(model: Any) -> str:
-    """What a model is for."""
+    """The task of a model."""
     if isinstance(model, Learner):
         tasks = {"binary": "classification", "label": "classification", "none": "novelty"}
         return tasks.get(model.loss.target, "regression")
@@ -56,12 +56,12 @@ class Face:
         last = last_step(model)
         learner = getattr(last, "learner_", None)
         asked = getattr(last, "average", False) in (True, "sparse")
-        # predict_learn tells what the last hypothesis said, predict what their mean says: then row by row
+        # predict_learn scores with the last hypothesis, predict with the mean: with averaging, go row by row
         averaged = asked if learner is None else learner.average is not None
         own = isinstance(last, Online) and isinstance(model, (Online, OnlinePipeline))
         own = own and not LEARNING & (overrides(type(model)) | overrides(type(last)))
         self.blocks = isinstance(model, Learner) or (own and not averaged)
-        #: Whether the scores tell probabilities.
+        #: Whether the scores give probabilities.
         self.tells = task == "classification" and (
             isinstance(model.loss, (Logistic, Softmax)) if isinstance(model, Learner)
             else hasattr(last_step(model), "predict_proba")
@@ -107,7 +107,7 @@ class Face:
             isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype == np.float64 for rows in (X, due)
         )
         if plain and not (np.isfinite(X).all() and np.isfinite(due).all() and X.shape[1] == due.shape[1]):
-            plain = False  # the long way says what is wrong with which row
+            plain = False  # the general path raises the error of the bad row
         while start < len(X):
             steps = late.find_steps(self.model) if plain else None
             stop = start if steps is None else min(len(X), late.known_rows(steps, due_y, start))
@@ -137,7 +137,7 @@ class Face:
         return Scores(scores, range(count), np.arange(count), np.isfinite(scores).sum(axis=1))
 
     def _plain(self, X: Any, y: Any) -> Predictions:
-        """The predictions of a model of which no more is known."""
+        """The predictions of a model without ``predict_learn``."""
         labels = np.asarray(self.model.predict(X))
         known, nothing = np.ones(len(labels), dtype=np.bool_), np.full(len(labels), np.nan)
         if self.task == "novelty":
@@ -196,7 +196,7 @@ class Face:
         told = Predictions(made.labels(), counts > 0, scores, losses, classes, counts, nothing)
         if not self.tells or labels is None or not classes:
             return told
-        # the probability of the class that came, where it was known
+        # the probability of the true class, where it was known
         places = {label: i for i, label in enumerate(classes)}
         codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
         rows = np.arange(len(told))

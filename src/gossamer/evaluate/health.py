@@ -1,4 +1,4 @@
-"""Whether predictions still mean something: finite, of a sane size, and not all the same. Told once, with a reason."""
+"""Warn about predictions that are not finite, absurdly large, or all the same: once, with the reason."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gossamer.estimators.divergence import first_time
 from gossamer.evaluate.predictions import Predictions
 from gossamer.exceptions import CollapseWarning, DivergenceWarning
 
-#: Rows that a window needs before constant scores say something.
+#: Rows that a window needs before constant scores count as a collapse.
 ENOUGH = 50
-#: How large a score may be: of a classifier or detector, and of a regressor relative to the targets seen.
+#: The largest sane score: of a classifier or detector, and of a regressor relative to the targets seen.
 LARGEST = 1e9
 
 
 class Health:
-    """Looks at each window of an evaluation and warns, once of each kind.
+    """Checks each window of an evaluation and warns, once of each kind.
 
     >>> from gossamer.learner import Learner
     >>> from gossamer.rules import Implicit
@@ -34,7 +34,7 @@ class Health:
         self.task, self.model, self._told, self._largest = task, model, set[str](), 1.0
 
     def check(self, row: int, y: Any, made: Predictions, learned: bool) -> None:
-        """A window that ends with ``row``; ``learned``: whether the model had learned rows when it began."""
+        """Check a window that ends with ``row``; ``learned``: whether the model had learned rows when it began."""
         scores = made.single()[made.known]
         if not len(scores) or np.isnan(scores).all():
             return
@@ -70,7 +70,7 @@ class Health:
         self._told.add(kind)
 
     def state(self) -> list[Any]:
-        """What was told, and the largest target; a resumed evaluation does not tell it again."""
+        """The warnings so far, and the largest target; a resumed evaluation does not warn again."""
         return [sorted(self._told), self._largest]
 
     def restore(self, state: list[Any]) -> None:

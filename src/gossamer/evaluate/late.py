@@ -1,4 +1,4 @@
-"""Labels that come late: predict a row, then learn an older one, without the cost of a whole call for each.
+"""Delayed labels: predict a row, then learn an older row, without the cost of a whole call for each.
 
 The rows of a block are checked and their labels encoded together; what is left for each row is to scale it, to score
 it and to learn the older row: straight in the learner for classifiers, by a call of the estimator for the others. The
@@ -20,7 +20,7 @@ from gossamer.learner import Learner
 
 
 class Steps(NamedTuple):
-    """The scalers of a model, and what learns at its end."""
+    """The scalers of a model, and the estimator at its end."""
 
     scalers: list[OnlineScaler]
     last: Any
@@ -95,7 +95,7 @@ class _Scaler:
         self.weight, self.seen, self.keep = scaler.weight_, scaler.n_seen_, 1.0 - float(scaler.forget)
 
     def step(self, x: Any, late: Any) -> tuple[Any, Any]:
-        """x scaled by what is known; then ``late`` learned, and scaled with itself."""
+        """Scale x by the statistics so far; then learn ``late``, and scale it with itself included."""
         with_mean, with_std = self.scaler.with_mean, self.scaler.with_std
         x = scaled(x, self.mean, self.squares * (1.0 / self.weight), with_mean, with_std)
         out = np.empty_like(late)
@@ -106,6 +106,6 @@ class _Scaler:
         return x, out
 
     def commit(self) -> None:
-        """Give the scaler what was learned."""
+        """Copy the statistics back to the scaler."""
         learned = {"mean_": self.mean, "squares_": self.squares, "weight_": self.weight, "n_seen_": self.seen}
         self.scaler.__dict__.update(learned)

@@ -9,13 +9,13 @@ import numpy as np
 from gossamer._typing import Floats
 from gossamer.evaluate.predictions import Predictions
 
-#: Known metrics by task, the usual ones first.
+#: Known metrics by task, the default metrics first.
 METRICS = {
     "classification": ("error", "loss", "accuracy", "precision", "recall", "f1", "auc", "log_loss"),
     "regression": ("mae", "rmse", "loss", "pinball"),
     "novelty": ("alarms", "loss", "error", "auc"),
 }
-#: Those that follow from counts of right and wrong predictions of each class.
+#: The metrics that follow from the confusion counts of each class.
 RATIOS = {"precision", "recall", "f1"}
 
 
@@ -32,7 +32,7 @@ class Tally:
         self.counts: dict[Any, list[int]] = {label: list(three) for label, *three in counts}
 
     def to_list(self) -> list[list[Any]]:
-        """As JSON can hold it."""
+        """The counts as JSON data."""
         return [[label, *three] for label, three in self.counts.items()]
 
     def add(self, y: Any, made: Predictions) -> Tally:

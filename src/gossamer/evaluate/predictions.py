@@ -1,4 +1,4 @@
-"""What a model said about some rows, each before it was learned: labels, scores, losses, probabilities."""
+"""The predictions for some rows, each made before the row was learned: labels, scores, losses, probabilities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gossamer._typing import Array, Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class Predictions:
-    """What was predicted for some rows, each before it was learned.
+    """The predictions for some rows, each made before the row was learned.
 
     Attributes
     ----------

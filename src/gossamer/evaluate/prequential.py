@@ -34,7 +34,7 @@ def prequential(
     model: Any, stream: Any, *, metrics: Sequence[Metric] | None = None, every: int = 1000, delay: int = 0,
     anomaly: Any = 1, positive: Any = None, classes: Any = None, progress: Callable[[Record], None] | None = None,
 ) -> Trace:  # fmt: skip
-    """Predict and then learn every row of a stream; returns what happened on the way.
+    """Predict and then learn every row of a stream; returns a `Trace`.
 
     The numbers are those of predicting and learning row by row, whatever the chunks.
 
@@ -73,7 +73,7 @@ class Prequential:
         ``quantile``, or 0.5) and "loss"; for detectors "alarms" (their rate), "loss" and, where there are targets,
         "error" and "auc".
     every : rows between records; they are a window.
-    delay : labels come so many rows late: row t is predicted by a model that has learned the rows up to t - delay - 1.
+    delay : labels come ``delay`` rows late: row t is predicted by a model that has learned rows up to t - delay - 1.
         The last ``delay`` rows are never learned.
     anomaly : the label of an anomaly, for detectors.
     positive : the class that precision, recall, F1 and AUC are about; of two classes the second in sorted order, with
@@ -158,7 +158,7 @@ class Prequential:
             raise _checks.wrong(self, "metrics", rule, list(self._metrics))
         parts = []
         while _rows(X):
-            # up to the end of the window, where the model is looked at
+            # up to the end of the window, where the model is measured
             count = min(_rows(X), self.every - self.row % self.every)
             now = None if y is None else y[:count]
             learned = now if self.task != "novelty" else None
@@ -173,7 +173,7 @@ class Prequential:
         return Predictions.join(parts) if parts else Predictions(empty, empty.astype(np.bool_), empty, empty)
 
     def _delayed(self, X: Any, y: Any) -> Predictions:
-        """Predict these rows; after each, learn the one that is ``delay`` rows older, if there is one by now."""
+        """Predict these rows; after each, learn the row that is ``delay`` rows older, if there is one by now."""
         rows, waiting = _rows(X), 0 if self._late is None else _rows(self._late[0])
         every_X, every_y = (X, y) if self._late is None else (_stack(self._late[0], X), _stack(self._late[1], y))
         lead, parts = min(rows, self.delay - waiting), []
@@ -202,7 +202,7 @@ class Prequential:
     @property
     @shared
     def trace(self) -> Trace:
-        """What has been recorded so far."""
+        """The records so far."""
         return Trace(self.task, list(self._metrics), list(self._records), dict(self._confusion), self._unpredicted)
 
     # ------------------------------------------------------------------------------------------------- counting
@@ -286,7 +286,7 @@ class Prequential:
 
     @shared
     def state(self) -> dict[str, Any]:
-        """Everything but the model, as JSON can hold it: enough to go on exactly, with `restore`."""
+        """Everything but the model, as JSON data: enough to resume exactly, with `restore`."""
         window = [
             [None if y is None else np.asarray(y).tolist(), *(_listed(getattr(made, name)) for name in PARTS)]
             for y, made in self._window
@@ -346,7 +346,7 @@ def _stack(first: Any, second: Any) -> Any:
     return pd.concat([first, second])
 
 
-#: What is kept of the predictions of a window that is not full.
+#: The attributes of the predictions that are kept for an incomplete window.
 PARTS = ("labels", "known", "scores", "losses", "classes", "counts", "chances")
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation saw: a record every so many rows, as arrays, a table, a file."""
+"""The trace of an evaluation: a record every ``every`` rows, as arrays, a table, a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gossamer._typing import Floats, Ints
 
 @dataclass(frozen=True)
 class Record:
-    """The state of things after some rows.
+    """The metrics and the size of the model after some rows.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Record:
     total, window : each metric over all rows, and over the window.
     support : the number of support points; None for a model without.
     norm : the RKHS norm, where the learner tracks it.
-    discarded : the norms of what the budget has thrown away, added up; None for a model without.
+    discarded : the sum of the norms of the terms that the budget has discarded; None for a model without.
     seconds : since the start; no part of a comparison.
     """
 
@@ -48,7 +48,7 @@ class Trace:
     ----------
     task : "classification", "regression" or "novelty".
     metrics : their names.
-    records : a `Record` every so many rows, and one for the rest.
+    records : a `Record` every ``every`` rows, and a last one for the rest.
     confusion : for classes, how often each (true, predicted) pair came.
     unpredicted : rows for which there was no prediction, since no class had been seen. They count as errors.
 
@@ -114,7 +114,7 @@ class Trace:
 
     @property
     def discarded(self) -> Floats:
-        """The norms of what the budget has thrown away up to each record, NaN for a model without."""
+        """The sum of the norms that the budget has discarded up to each record, NaN for a model without."""
         return np.array([np.nan if r.discarded is None else r.discarded for r in self.records], dtype=np.float64)
 
     @property
@@ -142,7 +142,7 @@ class Trace:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it; `from_dict` makes the same Trace of it."""
+        """The trace as JSON data; `from_dict` makes an equal Trace."""
         confusion = [[true, predicted, count] for (true, predicted), count in self.confusion.items()]
         records = [asdict(record) for record in self.records]
         named = {"task": self.task, "metrics": self.metrics, "records": records}

@@ -1,4 +1,4 @@
-"""Rows that name their features, as rows of numbers: a feature has its own column from the first time it is learned."""
+"""From dict rows to rows of numbers: each feature gets a column when it is first learned."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gossamer.learner import Learner
 Name = Hashable
 Label = Hashable
 Row = Mapping[Any, Any]
-#: What struct raises for something that is no number, and for an int beyond all floats.
+#: The exceptions of struct for a value that is no number, and for an int beyond all floats.
 NOT_A_NUMBER = (struct.error, OverflowError)
 NUMBERS = "a dict of numbers (strings are one-hot encoded before)"
 
 
 class Columns:
-    """Which feature stands in which column. A feature that a row does not have is 0; spare columns are 0 too. Nothing
-    of it changes, since other threads may read it: `added` makes another.
+    """Which feature stands in which column. A feature that a row does not have is 0; spare columns are 0 too. It is
+    immutable, since other threads may read it: `added` makes a new object.
 
     >>> columns = Columns("Example")
     >>> columns = columns.added(columns.new({"b": 1.0, "a": 2.0}), width=4)
@@ -52,12 +52,12 @@ class Columns:
         return {name: len(self.places) + i for i, name in enumerate(unknown)}
 
     def room(self, new: Mapping[Name, int]) -> int:
-        """The width that fits new features as well: when one does not fit, twice as many columns."""
+        """The width that fits new features too: it doubles when a feature does not fit."""
         needed = max(len(self.places) + len(new), 1)
         return needed if not self.width else self.width if needed <= self.width else max(needed, 2 * self.width)
 
     def added(self, new: Mapping[Name, int], width: int) -> Columns:
-        """The same where these features have their columns, of so many."""
+        """A copy with columns for these features, of this width."""
         made = Columns(self.owner)
         made.places, made.width = {**self.places, **new}, width
         return made
@@ -117,7 +117,7 @@ class Columns:
             raise self._wrong(name, values[row], NUMBERS, row, len(values)) from None
 
     def fault(self, x: Any) -> ValueError:
-        """What is wrong with a row that is not one of numbers."""
+        """The error for a row that is not one of numbers."""
         if not isinstance(x, Mapping):
             return _checks.wrong(self.owner, "x", "a dict of features", x)
         name, value = next((name, value) for name, value in x.items() if not _is_number(value))
@@ -138,7 +138,7 @@ def _is_number(value: Any) -> bool:
 
 
 class Learned:
-    """All that a model has learned: an estimator, the columns of its features, and its labels."""
+    """The learned state of a model: an estimator, the columns of its features, and its labels."""
 
     learner: Learner  # the estimator's, once it has learned
 
@@ -146,7 +146,7 @@ class Learned:
         self.estimator, self.columns, self.labels = estimator, columns, labels
         self.given = bool(labels)
         self.averaged = bool(estimator._average())
-        self.targets: dict[Label, float] = {}  # what the learner calls the labels
+        self.targets: dict[Label, float] = {}  # the learner's code of each label
         self.name: Any = None  # of the targets in the last frame
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,14 +158,14 @@ class Learned:
             self.learner = self.estimator.learner_  # the same one, not a copy of its own
 
     def target(self, label: Any) -> float | None:
-        """What the learner calls a label; None if it was not seen before."""
+        """The learner's code of a label; None if it was not seen before."""
         try:
             return self.targets.get(label)
         except TypeError:  # not hashable
             return None
 
     def learn_fast(self, x: Row, target: Any, w: float) -> bool:
-        """Learn one row if compiled code takes it as it is; False if it has to be looked at. For any thread."""
+        """The fast path: learn one row in compiled code; False if the row needs the general path. For any thread."""
         row = self.columns.row(x)
         try:
             return row is not None and target is not True and self.learner.learn_fast(row, target, w) is not None
@@ -185,7 +185,7 @@ class Learned:
         return True
 
     def score_fast(self, x: Row) -> float | None:
-        """The score, if compiled code makes it; None if the row has to be looked at. For any thread."""
+        """The fast path: the score from compiled code; None if the row needs the general path. For any thread."""
         row = None if self.averaged else self.columns.row(x)
         return None if row is None else self.learner.score_fast(row)
 
@@ -195,7 +195,7 @@ class Learned:
         return self.estimator._moments() is not None
 
     def learn_target(self, x: Row, y: Any, w: Any) -> bool:
-        """The same for a target, in the units of those so far; False also for what is better told the long way."""
+        """The fast path for a scaled target; False also for a bad target, whose error the general path raises."""
         moments = self.estimator._moments()
         if moments is None:
             return self.learn_one(x, y, w)
@@ -209,14 +209,14 @@ class Learned:
         return True
 
     def outward(self, scores: Any) -> Any:
-        """Scores of a regressor as the outside sees them."""
+        """Scores of a regressor in the units of the targets."""
         if self.estimator._moments() is None:
             return scores
         mean, deviation = self.estimator._units()
         return scores * deviation + mean
 
     def score_one(self, x: Row) -> Any:
-        """The score, or one for each class. For one thread at a time: a new feature may want more columns."""
+        """The score, or a score per class. For one thread at a time: a new feature may need more columns."""
         row = self.columns.row(x)
         if row is None:
             row = self.table(x)[0]
@@ -234,7 +234,7 @@ class Learned:
         return table
 
     def widen(self, width: int) -> None:
-        """Give all points columns of zeros, up to so many: no product and no distance changes."""
+        """Pad all points with columns of zeros to this width: no product and no distance changes."""
         more = ((0, 0), (0, width - self.columns.width))
         if width == self.columns.width:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -234,13 +234,6 @@ def indices(owner: object, y: Floats, classes: int | None) -> None:
         row = int(np.argmin(good))
         rule = "a class index 0, 1, ..." + ("" if classes is None else f" below {classes}")
         raise wrong(owner, "y", rule, f"{y[row]:g} in row {row}")
-
-
-def lookup(owner: object, parameter: str, name: str, known: dict[str, Callable[[], Any]]) -> Any:
-    """The part of a given name; the error lists the known names."""
-    if name not in known:
-        raise wrong(owner, parameter, "one of " + ", ".join(map(repr, sorted(known))), name)
-    return known[name]()
 
 
 def is_table(X: Any) -> bool:

@@ -1,13 +1,195 @@
-"""When compiled code may stand for a part: never where a class of a user has changed what the part does."""
+"""The parts by name; and when compiled code may stand for a part: never where a class of a user has changed it.
+
+Nothing is registered. A part is a public subclass of Kernel, Loss, Rule or Budget, in the package or outside; its name
+is that of its class in snake_case, and it may declare more in its ``aliases``. A text names a part and its parameters:
+``huber``, ``huber:delta=0.5,nu=0.1``, ``project:64`` (the first parameter), ``scaled:base=(matern:nu=2.5),factor=2``.
+"""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from gossamer import _checks
+
+#: Between two words of a class's name: an upper letter after a lower one, or one that begins a word after upper ones.
+WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def name_of(kind: type) -> str:
+    """The name of a part's class in snake_case.
+
+    >>> from gossamer import losses, rules
+    >>> name_of(losses.EpsilonInsensitive), name_of(rules.SVMD)
+    ('epsilon_insensitive', 'svmd')
+    """
+    return WORDS.sub("_", kind.__name__).lower()
+
+
+def subclasses(base: type) -> Iterator[type]:
+    """The public classes below a class, whoever wrote them; of two definitions of the same class the later."""
+    found: dict[tuple[str, str], type] = {}
+    todo = [base]
+    while todo:
+        below: list[type] = todo.pop().__subclasses__()
+        todo += below
+        found.update({(part.__module__, part.__qualname__): part for part in below if part.__name__[0] != "_"})
+    return iter(found.values())
+
+
+def named(base: type) -> dict[str, list[type]]:
+    """The parts of a kind that a text can make, by name: one for each, unless classes outside the package clash.
+
+    >>> from gossamer.kernels import Kernel
+    >>> [name for name, parts in named(Kernel).items() if parts[0].__name__ == "Gaussian"]
+    ['gaussian', 'rbf']
+    """
+    found: dict[str, list[type]] = {}
+    for part in subclasses(base):
+        if not any(_needed(p) and "Callable" in str(p.annotation) for p in parameters(part).values()):
+            for name in (name_of(part), *vars(part).get("aliases", ())):
+                found.setdefault(name, []).append(part)
+    return dict(sorted(found.items()))
+
+
+def parameters(kind: type) -> dict[str, inspect.Parameter]:
+    """The parameters of a part's class."""
+    return dict(inspect.signature(kind).parameters)
+
+
+def signature(kind: type) -> str:
+    """The parameters of a part's class with their defaults, as errors and the command line list them.
+
+    >>> from gossamer.losses import Huber, Squared
+    >>> signature(Huber), signature(Squared)
+    ("delta=1.0, standard=False, nu=None, adapts_by='quantile'", 'nothing')
+    """
+    shown = (name if _needed(p) else f"{name}={p.default!r}" for name, p in parameters(kind).items())
+    return ", ".join(shown) or "nothing"
+
+
+def _needed(parameter: inspect.Parameter) -> bool:
+    return parameter.default is inspect.Parameter.empty and parameter.kind in (
+        inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    )  # fmt: skip
+
+
+def parse(text: str) -> tuple[str, list[str]]:
+    """A name and its settings; what stands in parentheses stays together.
+
+    >>> parse("scaled:base=(matern:nu=2.5,length=3),factor=2")
+    ('scaled', ['base=(matern:nu=2.5,length=3)', 'factor=2'])
+    """
+    pieces, depth = [""], 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign in ":," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += sign
+    name, *settings = map(str.strip, pieces)
+    return name.lower(), [setting for setting in settings if setting]
+
+
+def find(base: type, name: str, owner: object, parameter: str) -> type:
+    """The class of a name; the error lists the names there are, or the classes that have the same."""
+    known = named(base)
+    if name not in known:
+        raise _checks.wrong(owner, parameter, "one of " + ", ".join(map(repr, known)), name)
+    if len(known[name]) > 1:
+        clash = " and ".join(f"{part.__module__}.{part.__qualname__}" for part in known[name])
+        raise _checks.wrong(owner, parameter, f"the name of one class, not of {clash}", name)
+    return known[name][0]
+
+
+def read(kind: type, settings: list[str], base: type) -> dict[str, Any]:
+    """The settings of a text as values of the types that the class says; the error lists its parameters."""
+    known, found = parameters(kind), {}
+    for i, setting in enumerate(settings):
+        key, equals, text = setting.partition("=")
+        if not equals and i == 0 and known:  # project:64
+            key, text = next(iter(known)), setting
+        key = key.strip()
+        if key not in known or key in found:
+            raise _checks.wrong(kind.__name__, key, f"left out: {kind.__name__} takes {signature(kind)}", text)
+        found[key] = _value(text.strip(), str(known[key].annotation), base)
+    return found
+
+
+def _value(text: str, annotation: str, base: type) -> Any:
+    """A text as a value of a type; as it is if it is none, for the part to refuse it."""
+    words = re.findall(r"\w+", annotation)
+    if {"None", "Any"} & set(words) and text.lower() == "none":
+        return None
+    if "bool" in words and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        if kind.__name__ in words:
+            try:
+                return kind(text)
+            except ValueError:
+                pass
+    inner = text[1:-1] if text[:1] == "(" else text
+    if {base.__name__, "Any"} & set(words) and parse(inner)[0] in named(base):
+        return make(base, inner, base.__name__, "name")
+    if "str" not in words:
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            pass
+    return text
+
+
+def make(base: type, text: str, owner: object, parameter: str) -> Any:
+    """The part that a text names.
+
+    >>> from gossamer.budgets import Budget
+    >>> make(Budget, "smallest:size=20,by=coefficient", "Learner", "budget")
+    Smallest(size=20, by='coefficient')
+    """
+    name, settings = parse(text)
+    kind = find(base, name, owner, parameter)
+    given = read(kind, settings, base)
+    for key, p in parameters(kind).items():
+        if _needed(p) and key not in given:
+            raise _checks.wrong(kind.__name__, key, f"given: {kind.__name__} takes {signature(kind)}", text)
+    return kind(**given)
+
+
+def as_part(base: type, value: Any, parameter: str, rule: str) -> Any:
+    """A part from a part or a text; ``rule`` is the error's."""
+    if isinstance(value, base):
+        return value
+    if isinstance(value, str):
+        return make(base, value, "Learner", parameter)
+    raise _checks.wrong("Learner", parameter, rule, value)
+
+
+def discover(package: str) -> list[str]:
+    """Import the modules of a package of parts, put the public parts of those that it does not import by name into its
+    namespace, and return their names, for its ``__all__``."""
+    home = sys.modules[package]
+    added = []
+    for found in pkgutil.iter_modules(home.__path__):
+        module = importlib.import_module(f"{package}.{found.name}")
+        for name, part in vars(module).items():
+            ours = isinstance(part, type) and part.__module__ == module.__name__ and issubclass(part, home.BASE)
+            if ours and name[0] != "_" and name not in home.__all__:
+                setattr(home, name, part)
+                added.append(name)
+    return added
+
+
 #: What a class may override and still be run by its twin: Python calls these, or hands their results to the core.
-CALLED = frozenset({"twin", "numbers", "compiled", "program", "rates", "check_rates", "check"})
+CALLED = frozenset({"aliases", "twin", "numbers", "compiled", "program", "rates", "check_rates", "check"})
 
 
 def is_ours(kind: type) -> bool:

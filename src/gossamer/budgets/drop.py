@@ -24,6 +24,7 @@ class Unlimited(Budget):
     """Every support point is kept."""
 
     twin: ClassVar[str] = "unlimited"
+    aliases: ClassVar[tuple[str, ...]] = ("none",)
 
     @property
     def drops(self) -> bool:

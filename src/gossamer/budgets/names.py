@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from gossamer import _checks
+from gossamer._registry import as_part
 from gossamer.budgets.base import Budget
 from gossamer.budgets.drop import Unlimited
-from gossamer.budgets.project import Auto, Project
 
 
 def as_budget(budget: Any) -> Budget:
-    """A Budget from a Budget, None (unlimited), "auto", "project" (256 points) or "project:N".
+    """A Budget from a Budget, a name ("auto", "project" of 256 points, "project:64", "random:size=64,seed=3", ...), or
+    None, which keeps all points.
 
-    >>> as_budget("project:64")
-    Project(size=64, tolerance=0.001)
+    >>> as_budget("project:64"), as_budget(None)
+    (Project(size=64, tolerance=0.001), Unlimited())
     """
-    if budget is None:
-        return Unlimited()
-    if isinstance(budget, Budget):
-        return budget
-    name, _, size = budget.partition(":") if isinstance(budget, str) else ("", "", "")
-    if budget == "auto":
-        return Auto()
-    if name == "project" and (not size or size.isdecimal()):
-        return Project(int(size) if size else 256)
-    rule = "a Budget, such as Project(128), 'project', 'project:128', 'auto' or None"
-    raise _checks.wrong("Learner", "budget", rule, budget)
+    rule = "a Budget, such as Project(128), a name, such as 'project:128' or 'auto', or None"
+    found: Budget = Unlimited() if budget is None else as_part(Budget, budget, "budget", rule)
+    return found

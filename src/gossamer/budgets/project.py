@@ -74,7 +74,7 @@ class Project(_Projecting):
     """
 
     twin: ClassVar[str] = "project"
-    size: int | None
+    size: int | None = 256
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 A kernel is a value. Kernels add, multiply and scale: ``0.5 * Gaussian(1.0) + Linear() * Polynomial(2)``.
 """
 
+from gossamer import _registry
 from gossamer.kernels.additive import Additive, Brownian, Exponential, Spline
 from gossamer.kernels.base import Custom, Kernel, Product, Scaled, Sum
 from gossamer.kernels.checks import check_kernel
@@ -26,3 +27,7 @@ __all__ = [
     "as_kernel",
     "check_kernel",
 ]
+
+#: The files of this folder may have more parts than those named above: each is exported, whoever adds it.
+BASE = Kernel
+__all__ += _registry.discover(__name__)

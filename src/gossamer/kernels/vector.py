@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,8 +12,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from gossamer import _checks
+from gossamer._registry import as_part
 from gossamer._typing import Array
-from gossamer.kernels.additive import MATERN_ORDER, Brownian, Exponential, Spline, matern_coefs
+from gossamer.kernels.additive import MATERN_ORDER, matern_coefs
 from gossamer.kernels.base import Custom, Kernel, Term
 from gossamer.kernels.checks import squared_distances
 
@@ -51,6 +51,7 @@ class Polynomial(Kernel):
     """
 
     twin: ClassVar[str] = "polynomial"
+    aliases: ClassVar[tuple[str, ...]] = ("poly",)  # as in scikit-learn
     degree: int = 3
     gamma: float = 1.0
     coef0: float = 1.0
@@ -95,6 +96,7 @@ class Gaussian(Kernel):
     """
 
     twin: ClassVar[str] = "gaussian"
+    aliases: ClassVar[tuple[str, ...]] = ("rbf",)
     gamma: float | str = "scale"
 
     def __post_init__(self) -> None:
@@ -128,6 +130,7 @@ class Laplace(Kernel):
     """
 
     twin: ClassVar[str] = "laplace"
+    aliases: ClassVar[tuple[str, ...]] = ("laplacian",)
     gamma: float | str = "scale"
 
     def __post_init__(self) -> None:
@@ -202,20 +205,15 @@ class Matern(Kernel):
 def as_kernel(kernel: Any) -> Kernel:
     """A Kernel from a Kernel, a name ("gaussian", or as in scikit-learn "rbf", ...) or a function of two batches.
 
-    >>> as_kernel("poly"), as_kernel("laplacian")
-    (Polynomial(degree=3, gamma=1.0, coef0=1.0), Laplace(gamma='scale'))
+    A name may have parameters behind it, as that of every part (`as_loss`, `as_rule`, `as_budget`).
+
+    >>> as_kernel("poly"), as_kernel("matern:nu=2.5,length=3")
+    (Polynomial(degree=3, gamma=1.0, coef0=1.0), Matern(nu=2.5, length=3.0))
     """
-    if isinstance(kernel, Kernel):
-        return kernel
-    if isinstance(kernel, str):
-        parts = (Linear, Polynomial, Gaussian, Laplace, Matern, Exponential, Brownian, Spline)
-        named: dict[str, Callable[[], Kernel]] = {str(part.twin): part for part in parts}
-        named |= {"rbf": Gaussian, "poly": Polynomial, "laplacian": Laplace}  # the names in scikit-learn
-        found: Kernel = _checks.lookup("Learner", "kernel", kernel, named)
-        return found
-    if callable(kernel) and not isinstance(kernel, type):
+    if callable(kernel) and not isinstance(kernel, (Kernel, type)):
         return Custom(kernel)
-    raise _checks.wrong("Learner", "kernel", "a Kernel, a name or a function of two batches", kernel)
+    found: Kernel = as_part(Kernel, kernel, "kernel", "a Kernel, a name or a function of two batches")
+    return found
 
 
 def _check_gamma(kernel: Kernel, gamma: Any) -> None:

@@ -4,6 +4,7 @@ A new loss needs ``value`` and ``slope`` only; its implicit step is then found b
 "general recipe" of Cheng et al. 2006). The losses here override it by their closed forms (ALGORITHMS 2.2).
 """
 
+from gossamer import _registry
 from gossamer.losses.base import Loss, LossReport, check_loss
 from gossamer.losses.multiclass import Multiclass, Softmax
 from gossamer.losses.scalar import (
@@ -37,3 +38,7 @@ __all__ = [
     "check_loss",
     "taxonomy",
 ]
+
+#: The files of this folder may have more parts than those named above: each is exported, whoever adds it.
+BASE = Loss
+__all__ += _registry.discover(__name__)

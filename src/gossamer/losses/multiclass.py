@@ -47,6 +47,7 @@ class Multiclass(Loss):
     """
 
     twin: ClassVar[str] = "structured"
+    aliases: ClassVar[tuple[str, ...]] = ("structured",)
     target: ClassVar[str] = "label"
     steepest: ClassVar[float] = 1.0  # in the norm of k(x, y) - k(x, y'), ALGORITHMS 15.4
     adaptive: ClassVar[str] = "margin"

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,8 +12,8 @@ import numpy as np
 from scipy.special import expit
 
 from gossamer import _checks
+from gossamer._registry import as_part
 from gossamer.losses.base import Loss, Real
-from gossamer.losses.multiclass import Multiclass, Softmax
 
 
 def _positive(value: Real) -> Real:
@@ -364,12 +363,10 @@ class Novelty(Loss):
 
 
 def as_loss(loss: Any) -> Loss:
-    """A Loss from a Loss or a name ("hinge", ...)."""
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, str):
-        scalar = (Hinge, SquaredHinge, Logistic, Squared, EpsilonInsensitive, Huber, Pinball, Novelty)
-        named: dict[str, Callable[[], Loss]] = {str(part.twin): part for part in (*scalar, Multiclass, Softmax)}
-        found: Loss = _checks.lookup("Learner", "loss", loss, named)
-        return found
-    raise _checks.wrong("Learner", "loss", "a Loss or a name", loss)
+    """A Loss from a Loss or a name.
+
+    >>> as_loss("hinge"), as_loss("pinball:quantile=0.9")
+    (Hinge(margin=1.0, nu=None), Pinball(quantile=0.9))
+    """
+    found: Loss = as_part(Loss, loss, "loss", "a Loss or a name")
+    return found

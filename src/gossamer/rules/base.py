@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gossamer import _checks
-from gossamer._registry import twin_of
+from gossamer._registry import as_part, twin_of
 from gossamer._typing import Floats
 from gossamer.losses import Loss
 
@@ -116,10 +116,13 @@ class Rule:
 
 
 def as_rule(rule: Any) -> Rule:
-    """A Rule, or a clear error."""
-    if isinstance(rule, Rule):
-        return rule
-    raise _checks.wrong("Learner", "rule", "a Rule, such as Implicit(C=1.0)", rule)
+    """A Rule from a Rule or a name.
+
+    >>> as_rule("projection:radius=2")
+    Projection(radius=2.0)
+    """
+    found: Rule = as_part(Rule, rule, "rule", "a Rule, such as Implicit(C=1.0), or a name")
+    return found
 
 
 def goes_with(rule: Rule, loss: Loss, *known: type[Loss]) -> None:

@@ -72,6 +72,7 @@ class Gradient(Rule):
     """
 
     twin: ClassVar[str] = "gradient"
+    aliases: ClassVar[tuple[str, ...]] = ("norma",)
     rate: float = 0.5
     reg: float = 0.01
     schedule: Schedule = "constant"
@@ -139,6 +140,7 @@ class Implicit(Rule):
     """
 
     twin: ClassVar[str] = "implicit"
+    aliases: ClassVar[tuple[str, ...]] = ("ilk",)
     C: float = 1.0
     rate: float = 1.0
     reg: float = 0.0

@@ -102,6 +102,7 @@ class PassiveAggressive(Rule):
     """
 
     twin: ClassVar[str] = "projection"
+    aliases: ClassVar[tuple[str, ...]] = ("pa",)
     C: float = 1.0
     variant: str = "PA-I"
 

@@ -264,9 +264,10 @@ def bank(model: Any, **options: Any) -> Subject:
 
 def river_model(name: str) -> Subject:
     from gossamer import river
+    from gossamer.river import models
 
     made = getattr(river, name)()
-    binary = isinstance(made, river._Classifier) and not made._multiclass
+    binary = isinstance(made, models.Classifier) and not made._multiclass
     subject = Subject({}, lambda: None)
     names = [f"f{i}" for i in range(40)]
 
@@ -280,19 +281,19 @@ def river_model(name: str) -> Subject:
     def learn(chance: random.Random) -> None:
         for _ in range(10):
             x, i = row(chance)
-            if isinstance(made, river._Detector):
+            if isinstance(made, models.Detector):
                 made.learn_one(x)
             else:
                 label = int(Y[i] % 2 if binary else Y[i])
-                made.learn_one(x, label if isinstance(made, river._Classifier) else float(X[i, 0]))
+                made.learn_one(x, label if isinstance(made, models.Classifier) else float(X[i, 0]))
             subject.learned.append(1)
 
     def predict(chance: random.Random) -> None:
         for _ in range(10):
             x, _i = row(chance)
-            if isinstance(made, river._Detector):
+            if isinstance(made, models.Detector):
                 check(np.isfinite(made.score_one(x)), "a score")
-            elif isinstance(made, river._Classifier):
+            elif isinstance(made, models.Classifier):
                 check(made.predict_one(x) in (None, 0, 1, 2, 3), "a label")
                 check(abs(sum(made.predict_proba_one(x).values()) - 1) < 1e-9, "shares")
             else:
@@ -302,7 +303,7 @@ def river_model(name: str) -> Subject:
         import pandas as pd
 
         frame = pd.DataFrame(X[rows(chance)], columns=names[:FEATURES])
-        found = made.score_many(frame) if isinstance(made, river._Detector) else made.predict_many(frame)
+        found = made.score_many(frame) if isinstance(made, models.Detector) else made.predict_many(frame)
         check(len(found) == len(frame), "one for each row")
 
     for _ in range(3):

@@ -174,6 +174,7 @@ def test_parameters(model):
 def test_missing_river(monkeypatch):
     """Without river the import says what to install."""
     monkeypatch.setitem(sys.modules, "river", None)
+    monkeypatch.delitem(sys.modules, "gossamer.river.models")
     spec = importlib.util.spec_from_file_location("without_river", faces.__file__)
     with pytest.raises(ImportError, match=r"gossamer\[river\]"):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))

@@ -1,0 +1,335 @@
+"""The adapters under the river models: dict rows and frames in, an estimator of the package inside."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gossamer import _checks
+from gossamer._locks import Snapshot, exclusive
+from gossamer._typing import Floats
+from gossamer.estimators.base import Online
+from gossamer.estimators.divergence import watch
+from gossamer.estimators.labels import probabilities
+from gossamer.kernels import as_kernel
+from gossamer.learner import Learner
+from gossamer.losses import Taxonomy
+from gossamer.river.columns import Columns, Label, Learned, Row
+
+try:
+    from river import base
+    from river.utils import dataframe
+except ImportError as error:
+    raise ImportError("gossamer.river needs river 0.26 or later: pip install 'gossamer[river]'") from error
+
+
+class Model(Snapshot, base.Estimator):
+    """What all models share: the parameters of an estimator, and what was learned with them.
+
+    Several threads may use a model: most rows go straight to compiled code, which takes turns; all others take turns
+    here. What `Learned` has is replaced as a whole, in an order in which a row never fits a wrong learner.
+    """
+
+    _estimator: ClassVar[type[Online]]
+    _parameters: ClassVar[tuple[str, ...]]
+    _example: ClassVar[str]
+    _learned: Learned | None = None
+    kernel: Any
+
+    @property
+    def learner(self) -> Learner | None:
+        """The `Learner` inside: support points, coefficients, number of updates. None before the first row."""
+        return None if self._learned is None else self._learned.learner
+
+    @property
+    def features(self) -> tuple[Any, ...]:
+        """The features learned so far, in the order of the columns of ``learner.points``; spare columns follow."""
+        return () if self._learned is None else tuple(self._learned.columns.places)
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        own: int = super()._raw_memory_usage
+        learner = self.learner
+        if learner is None or learner.backend != "native":
+            return own
+        return own + sum(value.nbytes for value in learner.state().values() if isinstance(value, np.ndarray))
+
+    def _made(self, **changed: Any) -> Any:
+        """The estimator with the same parameters."""
+        return self._estimator(**{**{name: getattr(self, name) for name in self._parameters}, **changed})
+
+    def _begin(self, table: Floats, columns: Columns) -> Learned:
+        # settled with one row, so that a first batch is learned like its rows
+        return Learned(self._made(kernel=as_kernel(self.kernel).resolve(table[:1])), columns, [])
+
+    def _absorb(self, X: Any, y: Any, w: Any) -> Learned:
+        """Learn a row or a frame, the long way: the first, one with new features or labels, or many."""
+        learned = self._learned
+        columns = Columns(type(self).__name__) if learned is None else learned.columns
+        if not isinstance(X, Mapping) and not hasattr(X, "to_native"):  # neither a row nor a frame as river wraps it
+            raise columns.fault(X)
+        new = columns.new(X if isinstance(X, Mapping) else X.columns)
+        width = columns.room(new)
+        table = columns.table(X, new, width)
+        if learned is None:
+            learned = self._begin(table, columns)
+        else:
+            learned.widen(width)
+        self._feed(learned, table, y, np.full(len(table), w) if np.ndim(w) == 0 else np.asarray(w))
+        learned.learner = learned.estimator.learner_
+        learned.columns = columns.added(new, width)
+        self._learned = learned
+        return learned
+
+    def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any) -> None:
+        learned.estimator.partial_fit(table, y, sample_weight=weights)
+
+    @exclusive
+    def _learn_long(self, x: Row, y: Any, w: float) -> None:
+        """A row that compiled code does not take as it is."""
+        if self._learned is None or not self._learned.learn_one(x, y, w):
+            self._absorb(x, None if y is None else [y], w)
+
+    @exclusive
+    def _score_long(self, x: Row) -> tuple[Any, Learned]:
+        """The score of one row, or one for each class, and what was known then."""
+        assert self._learned is not None
+        return self._learned.score_one(x), copy.copy(self._learned)
+
+    def _score(self, x: Row, learned: Learned) -> Any:
+        score = learned.score_fast(x)
+        score = self._score_long(x)[0] if score is None else score
+        if not isinstance(score, float) or not math.isfinite(score):
+            watch(self, np.atleast_1d(score)[None, :] if np.ndim(score) else np.array([score]))
+        return score
+
+    @exclusive
+    def _absorb_frame(self, X: Any, y: Any, w: Any) -> None:
+        frame = self._frame(X)
+        try:
+            targets = None if y is None else dataframe.into_series(y)
+        except TypeError:
+            raise _checks.wrong(self, "y", "a series", type(y)) from None
+        learned = self._absorb(frame, None if targets is None else targets.to_list(), w)
+        learned.name = None if targets is None else targets.name
+
+    def _frame(self, X: Any) -> Any:
+        try:
+            return dataframe.into_frame(X)
+        except TypeError:
+            raise _checks.wrong(self, "X", "a frame of pandas, polars, ...", type(X)) from None
+
+    @exclusive  # a new feature may want more columns
+    def _scores(self, X: Any) -> tuple[Floats, Learned] | None:
+        """The scores of a frame, and what was known then; None before the first row."""
+        learned = self._learned
+        if learned is None:
+            return None
+        return learned.learner.score(learned.table(X), average=learned.averaged), copy.copy(learned)
+
+
+class Classifier(Model, base.MiniBatchClassifier):
+    _example = """
+    >>> from gossamer import river
+    >>> model = river.{name}()
+    >>> for x, y in [(0.0, "no"), (1.0, "yes"), (0.1, "no"), (0.9, "yes")]:
+    ...     model.learn_one({{"x": x}}, y)
+    >>> model.predict_one({{"x": 0.8}})
+    'yes'
+    """
+
+    @property
+    def _multiclass(self) -> bool:
+        return bool(self._made().__sklearn_tags__().classifier_tags.multi_class)
+
+    def learn_one(self, x: Row, y: Label, w: float = 1.0) -> None:
+        """Learn one row with a label of any hashable type and a weight."""
+        learned = self._learned
+        target = None if learned is None else learned.target(y)
+        if target is None or learned is None or not learned.learn_fast(x, target, w):
+            self._learn_long(x, y, w)
+
+    @exclusive
+    def _learn_long(self, x: Row, y: Any, w: float) -> None:
+        learned = self._learned
+        target = None if learned is None else learned.target(y)
+        if target is None or learned is None or not learned.learn_one(x, target, w):
+            self._absorb(x, [y], w)
+
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+        """Learn the rows of a frame in order, as ``learn_one`` would."""
+        self._absorb_frame(X, y, w)
+
+    def _begin(self, table: Floats, columns: Columns) -> Learned:
+        learned, cost = super()._begin(table, columns), getattr(self, "cost", None)
+        if isinstance(cost, Taxonomy):  # inside, labels are numbers in the order of their coming, or of the costs
+            learned.labels = list(cost.labels)
+            learned.estimator.cost = dataclasses.replace(cost, labels=tuple(range(len(cost.labels))))
+        elif cost is not None:
+            if np.ndim(cost) != 2:
+                raise _checks.wrong(self, "cost", "a Taxonomy, a matrix over the labels 0, 1, ... or None", cost)
+            learned.labels = list(range(len(cost)))
+        learned.given = bool(learned.labels)
+        return learned
+
+    def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any) -> None:
+        numbers = {label: i for i, label in enumerate(learned.labels)}
+        for label in y:
+            if not _is_label(label):
+                raise _checks.wrong(self, "y", "a hashable label, not None or NaN", label)
+            if learned.given and label not in numbers:
+                raise _checks.wrong(self, "y", f"one of the classes {learned.labels}", label)
+            numbers.setdefault(label, len(numbers))
+        first = learned.given and not learned.targets
+        codes = np.array([numbers[label] for label in y], dtype=np.int64)
+        classes = np.arange(len(numbers)) if first else None
+        learned.estimator.partial_fit(table, codes, classes=classes, sample_weight=weights)
+        many = learned.estimator.learner_.loss.target == "label"
+        learned.labels = list(numbers)
+        learned.targets = {label: float(i if many else 2 * i - 1) for label, i in numbers.items()}
+
+    def predict_one(self, x: Row, **kwargs: Any) -> Any:
+        """The label; None before the first was learned."""
+        learned = self._learned
+        if learned is None:
+            return None
+        labels, score = learned.labels, self._score(x, learned)
+        if isinstance(score, float):
+            return labels[1] if score >= 0 and len(labels) > 1 else labels[0]
+        return labels[int(np.argmax(score[: len(labels)]))]  # another thread may have told the learner of more
+
+    def predict_many(self, X: Any) -> Any:
+        """The labels of the rows of a frame."""
+        frame = self._frame(X)
+        found = self._scores(frame)
+        if found is None:
+            return dataframe.to_native_series([None] * len(frame), name=None, like=frame)
+        scores, learned = found
+        codes = _winners(scores.reshape(len(frame), -1), len(learned.labels)).tolist()
+        return dataframe.to_native_series([learned.labels[i] for i in codes], name=learned.name, like=frame)
+
+    def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
+        """The probability of each label for the logistic loss; for others a vote, 1 for the predicted label."""
+        if self._learned is None:
+            return self._both({}, 0.5)
+        score, learned = self._score_long(x)
+        shares = _shares(learned, np.atleast_1d(score)[None])
+        return self._both(dict(zip(learned.labels, shares[0].tolist(), strict=True)), 0.0)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """``predict_proba_one`` for the rows of a frame: a column for each label."""
+        frame = self._frame(X)
+        found = self._scores(frame)
+        if found is None:
+            shares = self._both({}, np.full(len(frame), 0.5))
+        else:
+            scores, learned = found
+            columns = _shares(learned, scores.reshape(len(frame), -1)).T
+            shares = self._both(dict(zip(learned.labels, columns, strict=True)), np.zeros(len(frame)))
+        return dataframe.to_native_frame(shares, like=frame) if shares else frame.select([]).to_native()
+
+    def _both(self, shares: dict[Any, Any], rest: Any) -> dict[Any, Any]:
+        """river asks a model for two classes for True and False, also when it has not seen both."""
+        if len(shares) < 2 and all(isinstance(label, (bool, np.bool_)) for label in shares) and not self._multiclass:
+            return {False: rest, True: rest, **shares}
+        return shares
+
+
+def _is_label(value: Any) -> bool:
+    try:
+        hash(value)
+        return value is not None and bool(value == value)  # NaN is not itself
+    except TypeError:
+        return False
+
+
+def _winners(scores: Floats, labels: int) -> Any:
+    """The number of the predicted label, for scores in columns: one for two labels, or one for each."""
+    return scores.argmax(axis=1) if scores.shape[1] > 1 else np.minimum(scores[:, 0] >= 0, labels - 1)
+
+
+def _shares(learned: Learned, scores: Floats) -> Floats:
+    """Probabilities, or votes, from scores in columns."""
+    labels = len(learned.labels)
+    if labels == 1 or not hasattr(learned.estimator, "predict_proba"):
+        return np.asarray(np.eye(labels)[_winners(scores, labels)])
+    return probabilities(scores if scores.shape[1] > 1 else scores[:, 0], labels)
+
+
+class Regressor(Model, base.MiniBatchRegressor):
+    _example = """
+    >>> from gossamer import river
+    >>> model = river.{name}()
+    >>> for _ in range(100):
+    ...     model.learn_one({{"x": 0.0}}, 2.0)
+    >>> round(model.predict_one({{"x": 0.0}}))
+    2
+    """
+
+    def learn_one(self, x: Row, y: float, w: float = 1.0) -> None:
+        """Learn one row with its target and a weight."""
+        learned = self._learned
+        # targets in units of their own come one after the other; others may be learned by any thread
+        if learned is None or learned.scales or not learned.learn_fast(x, y, w):
+            self._learn_long(x, y, w)
+
+    @exclusive
+    def _learn_long(self, x: Row, y: Any, w: float) -> None:
+        if self._learned is None or not self._learned.learn_target(x, y, w):
+            self._absorb(x, [y], w)
+
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+        """Learn the rows of a frame in order, as ``learn_one`` would."""
+        self._absorb_frame(X, y, w)
+
+    def predict_one(self, x: Row) -> float:
+        """The prediction; 0 before the first row."""
+        learned = self._learned
+        return 0.0 if learned is None else float(learned.outward(self._score(x, learned)))
+
+    def predict_many(self, X: Any) -> Any:
+        """The predictions for the rows of a frame."""
+        frame = self._frame(X)
+        found = self._scores(frame)
+        if found is None:
+            return dataframe.to_native_series(np.zeros(len(frame)), name=None, like=frame)
+        scores, learned = found
+        return dataframe.to_native_series(learned.outward(scores), name=learned.name, like=frame)
+
+
+class Detector(Model, base.AnomalyDetector):
+    _example = """
+    >>> from gossamer import river
+    >>> model = river.{name}()
+    >>> for _ in range(100):
+    ...     model.learn_one({{"x": 0.0}})
+    >>> model.score_one({{"x": 3.0}}) > model.score_one({{"x": 0.0}})
+    True
+    """
+
+    def learn_one(self, x: Row, w: float = 1.0) -> None:
+        """Learn one row with a weight."""
+        learned = self._learned
+        if learned is None or not learned.learn_fast(x, None, w):
+            self._learn_long(x, None, w)
+
+    def learn_many(self, X: Any, w: Any = 1.0) -> None:
+        """Learn the rows of a frame in order, as ``learn_one`` would."""
+        self._absorb_frame(X, None, w)
+
+    def score_one(self, x: Row) -> float:
+        """rho - f(x): the higher, the less usual; positive for an alarm. 0 before the first row."""
+        learned = self._learned
+        return 0.0 if learned is None else float(learned.learner.level - self._score(x, learned))
+
+    def score_many(self, X: Any) -> Any:
+        """``score_one`` for the rows of a frame."""
+        frame = self._frame(X)
+        found = self._scores(frame)
+        values = np.zeros(len(frame)) if found is None else found[1].learner.level - found[0]
+        return dataframe.to_native_series(values, name=None, like=frame)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import _check_feature_names, _get_feature_names
 
 from gossamer import _checks
 from gossamer._typing import Array, Floats
@@ -28,18 +28,47 @@ def count(X: Any) -> int:
 
 def names(estimator: Any, X: Any, fitted: bool) -> Array | None:
     """The column names of a frame, None for anything else; later frames must have those of the first."""
-    if type(X) is np.ndarray and "feature_names_in_" not in estimator.__dict__:
+    first: Array | None = estimator.__dict__.get("feature_names_in_")
+    if isinstance(X, np.ndarray) and first is None:
         return None
-    try:
-        if fitted:
-            _check_feature_names(estimator, X, reset=False)
-        found: Array | None = _get_feature_names(X)
-    except ValueError as error:
-        rule = f"a frame with the columns of the first. {error}The first had {list(estimator.feature_names_in_)}"
-        raise _checks.wrong(estimator, "X", rule, list(X.columns)) from None
-    except TypeError as error:
-        raise _checks.wrong(estimator, "X", f"a frame with columns of one kind. {error}", "others", TypeError) from None
+    found = _columns(estimator, X)
+    if fitted and (first is None) != (found is None):
+        owner = type(estimator).__name__
+        text = f"X has feature names, but {owner} was fitted without feature names"
+        if found is None:
+            text = f"X does not have valid feature names, but {owner} was fitted with feature names"
+        warnings.warn(text, UserWarning, stacklevel=3)
+    elif fitted and first is not None and found is not None and not np.array_equal(first, found):
+        rule = f"a frame with the columns of the first. {_difference(first, found)}The first had {list(first)}"
+        raise _checks.wrong(estimator, "X", rule, list(found))
     return found
+
+
+def _columns(owner: object, X: Any) -> Array | None:
+    """The names of a frame's columns if they are strings, as scikit-learn reads them."""
+    if isinstance(X, np.ndarray):
+        return None
+    kept = "column_names" if hasattr(type(X), "column_names") else "columns"  # the `columns` of an Arrow table are values
+    found = list(getattr(X, kept, ()))
+    types = sorted({type(name).__qualname__ for name in found})
+    if "str" in types and len(types) > 1:
+        told = f"but your input has {types} as feature name / column name types"
+        rule = f"a frame with columns of one kind. Feature names are only supported if all are strings, {told}"
+        raise _checks.wrong(owner, "X", rule, "others", TypeError)
+    return np.array(found, dtype=object) if types == ["str"] else None
+
+
+def _difference(first: Array, found: Array) -> str:
+    """What is different about the names, in scikit-learn's words."""
+    text = "The feature names should match those that were passed during fit.\n"
+    told = "Feature names must be in the same order as they were in fit.\n"
+    missing = ("seen at fit time, yet now missing", set(first) - set(found))
+    for title, others in (("unseen at fit time", set(found) - set(first)), missing):
+        if others:
+            told = ""
+            shown = [f"- {name}\n" for name in sorted(others)]
+            text += f"Feature names {title}:\n" + "".join(shown[:5]) + "- ...\n" * (len(shown) > 5)
+    return text + told
 
 
 def speaks(method: Method) -> Method:

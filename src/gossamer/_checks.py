@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import numbers
 import warnings
 from collections.abc import Collection, Iterable, Sequence
@@ -234,6 +235,20 @@ def indices(owner: object, y: Floats, classes: int | None) -> None:
         row = int(np.argmin(good))
         rule = "a class index 0, 1, ..." + ("" if classes is None else f" below {classes}")
         raise wrong(owner, "y", rule, f"{y[row]:g} in row {row}")
+
+
+def extra(module: str, what: str, name: str) -> Any:
+    """An optional module. Where it is missing, the error is one sentence that names the extra to install.
+
+    >>> extra("spam", "Breakfast", "kitchen")
+    Traceback (most recent call last):
+    ImportError: Breakfast needs spam: pip install 'gossamer[kitchen]'.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        missing = (error.name or module).partition(".")[0]
+        raise ImportError(f"{what} needs {missing}: pip install 'gossamer[{name}]'.", name=missing) from error
 
 
 def is_table(X: Any) -> bool:

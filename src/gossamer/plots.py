@@ -50,11 +50,10 @@ class Moment:
 
 def new_figure(width: float, height: float) -> Figure:
     """A new, empty Figure; if matplotlib is missing, an error that names the extra to install."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('Pictures need matplotlib: pip install "gossamer[plot]"') from error
-    return Figure(figsize=(width, height), dpi=100, facecolor="white")
+    made: Figure = _checks.extra("matplotlib.figure", "Drawing", "plot").Figure(
+        figsize=(width, height), dpi=100, facecolor="white"
+    )
+    return made
 
 
 def windowed(mistakes: Floats, window: int) -> Floats:

@@ -48,8 +48,8 @@ def _columns(owner: object, X: Any) -> Array | None:
     """The names of a frame's columns if they are strings, as scikit-learn reads them."""
     if isinstance(X, np.ndarray):
         return None
-    kept = "column_names" if hasattr(type(X), "column_names") else "columns"  # the `columns` of an Arrow table are values
-    found = list(getattr(X, kept, ()))
+    attribute = "column_names" if hasattr(type(X), "column_names") else "columns"  # those of an Arrow table are values
+    found = list(getattr(X, attribute, ()))
     types = sorted({type(name).__qualname__ for name in found})
     if "str" in types and len(types) > 1:
         told = f"but your input has {types} as feature name / column name types"

@@ -25,7 +25,7 @@ try:
     from river import base
     from river.utils import dataframe
 except ImportError as error:
-    raise ImportError("gossamer.river needs river 0.26 or later: pip install 'gossamer[river]'") from error
+    raise ImportError("gossamer.river needs river: pip install 'gossamer[river]'.", name="river") from error
 
 
 class Model(Snapshot, base.Estimator):

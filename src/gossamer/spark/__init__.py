@@ -219,14 +219,10 @@ def unpack(data: bytes, model: Any, classes: Any = None) -> Any:
 
 def _pyspark() -> Any:
     """The module pyspark.sql, or an error that names the extra."""
-    try:
-        import google.protobuf  # noqa: F401
-        import pandas  # noqa: F401
-        import pyarrow  # noqa: F401
-        import pyspark.sql
-    except ImportError as error:
-        raise ImportError(f"Spark needs {error.name}: pip install 'gossamer[spark]'.") from None
-    return pyspark.sql
+    _checks.extra("google.protobuf", "Spark", "spark")
+    _checks.extra("pandas", "Spark", "spark")
+    _checks.extra("pyarrow", "Spark", "spark")
+    return _checks.extra("pyspark.sql", "Spark", "spark")
 
 
 def _check_java(least: int = 17) -> None:

@@ -115,10 +115,7 @@ MEMBERS: dict[str, Callable[[], Any]] = {
 
 
 def _unpack_zstd(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError('zstd needs pyarrow: pip install "gossamer[io]"') from error
+    pyarrow = _checks.extra("pyarrow", "zstd", "io")
     packed = _Reader(read)
     stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(packed, mode="r"), "zstd")
     while True:

@@ -24,10 +24,7 @@ class ParquetStream(Stream):
     format = "parquet"
 
     def __init__(self, source: Any, name: str, options: Options) -> None:
-        try:
-            import pyarrow.parquet as parquet
-        except ImportError as error:
-            raise ImportError('Parquet needs pyarrow: pip install "gossamer[io]"') from error
+        parquet = _checks.extra("pyarrow.parquet", "Parquet", "io")
         self.name = name
         self._given = source
         with self._readable():

@@ -23,11 +23,7 @@ FOREGROUND, UNSCORED = 255, (85, 170)
 
 def opencv() -> Any:
     """The module cv2, or an error that names the extra."""
-    try:
-        import cv2
-    except ImportError:
-        raise ImportError("Video needs OpenCV: pip install 'gossamer[video]'.") from None
-    return cv2
+    return _checks.extra("cv2", "Video", "video")
 
 
 def frames(source: str | Path) -> Iterator[tuple[str, Image]]:

@@ -9,14 +9,12 @@ has two executors in processes of their own, which Spark starts again when they 
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ import folders  # noqa: F401
 import numpy as np
 import pandas
 import spark_driver
+from kills import Kills
 
 from gossamer import spark
 
@@ -93,13 +92,7 @@ def disturbed(moments: random.Random, most: int, act: Any) -> tuple[Any, int]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--count", type=int, default=10, help="how many kills")
-    parser.add_argument("--seconds", type=float, default=1e9, help="or for how long")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    started, kills, rounds, findings = time.monotonic(), 0, 0, []
-    moments = random.Random(options.seed)
+    campaign = Kills(__doc__, 10)
     session = spark.session(MASTER, **SETTINGS)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -109,8 +102,8 @@ def main() -> int:
         assert len(expected) == FILES * ROWS
         history = {**spark_driver.COLUMNS, "model": spark_driver.MODEL, "buckets": 4}
         batch = sorted(spark.learn_history(session.read.parquet(str(folder / "in")), **history).collect())
-        while kills < options.count and time.monotonic() - started < options.seconds:
-            name, rounds = f"killed-{rounds}", rounds + 1
+        while campaign.go_on():
+            name = f"killed-{campaign.rounds}"
 
             def act(name: str = name) -> tuple[Any, Any, Any]:
                 found = sorted(spark_driver.learn(session, folder, name=name).collect())
@@ -118,19 +111,14 @@ def main() -> int:
                 table = session.read.parquet(str(folder / "in"))
                 return found, states, sorted(spark.learn_history(table, **history).collect())
 
-            (found, states, again), killed = disturbed(moments, options.count - kills, act)
-            kills += killed
+            (found, states, again), killed = disturbed(campaign.moments, campaign.left, act)
+            campaign.kills, campaign.rounds = campaign.kills + killed, campaign.rounds + 1
             pairs = {"results": (found, expected), "states": (states, models), "history": (again, batch)}
             for what, (one, other) in pairs.items():
                 if one != other:
-                    findings.append(f"round {rounds}, after {killed} kills: other {what}")
-            print(f"{kills} kills in {rounds} rounds, {len(findings)} findings", flush=True)
+                    campaign.findings.append(f"round {campaign.rounds}, after {killed} kills: other {what}")
         session.stop()
-    for finding in findings:
-        print(finding)
-    print(f"killed executors of {MASTER}: {kills} kills in {rounds} rounds, {time.monotonic() - started:.0f} s, "
-          f"seed {options.seed}; {len(findings)} findings")  # fmt: skip
-    return 1 if findings else 0
+    return campaign.finish(f"killed executors of {MASTER}")
 
 
 if __name__ == "__main__":

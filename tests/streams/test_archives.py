@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from test_streams import Pipe
 
 from gossamer.cli import main
 from gossamer.streams import open_stream
@@ -146,18 +147,6 @@ def test_damage_in_a_long_archive(kind):
         assert "damaged or truncated" in found[0][1]
         assert {label for _, label in found[0][0]} <= {"spam", "good"}
         assert [x for x, _ in found[0][0]] == [i * 7919 % 10007 for i in range(len(found[0][0]))]
-
-
-class Pipe(io.RawIOBase):
-    """Gives a few bytes at a time, and cannot jump."""
-
-    def __init__(self, data):
-        self.data, self.place = data, 0
-
-    def read(self, count=-1):
-        part = self.data[self.place : self.place + min(count, 1000)]
-        self.place += len(part)
-        return part
 
 
 @pytest.mark.parametrize("kind", ONE)

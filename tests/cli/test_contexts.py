@@ -185,7 +185,7 @@ def test_a_snapshot_beside_others(tmp_path, monkeypatch):
     with ModelBank.restore(tmp_path / "snapshot") as again:
         assert len(again) == 1
     names = set()
-    monkeypatch.setattr("gossamer.bank.shelf.opened", lambda path: names.add(path) or 1 / 0)
+    monkeypatch.setattr("gossamer.bank.shelf.open_file", lambda path: names.add(path) or 1 / 0)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             bank.snapshot(tmp_path / "other")

@@ -79,3 +79,11 @@ def _check_labels(labels: Any) -> None:
         raise TypeError("the labels are not different ones of a kind")
     if any(isinstance(label, float) and not math.isfinite(label) for label in labels):
         raise TypeError("a label is not finite")
+
+
+def to_json(owner: object, parameter: str, value: Any) -> str:
+    """Serialize a user's value as JSON."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise _checks.wrong(owner, parameter, f"plain data that JSON can hold ({error})", value) from None

@@ -1,4 +1,8 @@
-"""Thousands to millions of models by key, behind one `learn`: a model per sensor, customer, host or camera."""
+"""Thousands to millions of models by key, behind one `learn`: a model per sensor, customer, host or camera.
+
+The file is long because the class is one public face: learning, scoring, models and file are its verbs, and what each
+does is in the other modules of this folder.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,11 @@ from gossamer._locks import exclusive, shared
 from gossamer._typing import Array, Floats
 from gossamer.bank import keyed
 from gossamer.bank.compact import compact, head
+from gossamer.bank.files import read_file
 from gossamer.bank.keyed import Groups, RowError, Rows, UnknownKeyError
-from gossamer.bank.manifest import MOST_FEATURES, Manifest
+from gossamer.bank.manifest import MOST_FEATURES, Manifest, to_json
 from gossamer.bank.objects import Estimators, description, kind_of, shape_of
-from gossamer.bank.shelf import Shelf, plain, stored
+from gossamer.bank.shelf import Shelf
 from gossamer.estimators import inputs, labels as _labels
 from gossamer.estimators.divergence import watch
 from gossamer.estimators.pipelines import last_step
@@ -119,7 +124,7 @@ class ModelBank:
         ``sample_weight``: the weight of each row, as in an estimator; None: all 1.
         """
         with self._lock:
-            told = None if offset is None else plain(self, "offset", offset)
+            told = None if offset is None else to_json(self, "offset", offset)
             names = self._names(X)
             rows = keyed.checked(self, keys, X, order, self.n_features_in_, self._dtype)
             labels = self._targets(rows, y)
@@ -322,7 +327,7 @@ class ModelBank:
         A process that is killed goes on from here: open the same ``path`` again, and read the stream from ``offset``.
         """
         with self._lock:
-            told = None if offset is None else plain(self, "offset", offset)
+            told = None if offset is None else to_json(self, "offset", offset)
             self._shelf.commit(self._facts(self.offset if told is None else json.loads(told)))
             if told is not None:
                 self.offset = json.loads(told)
@@ -339,7 +344,7 @@ class ModelBank:
         threads: int | None = None, errors: str = "raise",
     ) -> ModelBank:  # fmt: skip
         """A bank from a `snapshot`, which is only read; ``into`` is the ``path`` of the new bank."""
-        facts, models = stored(path)
+        facts, models = read_file(path)
         told = Manifest.read(os.fspath(path), facts)
         bank = cls(told.model, memory, into, threads, errors=errors, classes=told.classes)
         try:

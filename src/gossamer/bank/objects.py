@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from threading import get_ident
 from typing import Any
@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from gossamer import _checks, store
 from gossamer._locks import as_worker
-from gossamer._typing import Floats
+from gossamer._typing import Floats, Ints
 from gossamer.bank.keyed import Groups, Rows
 from gossamer.estimators import OnlineClassifier, OnlineDetector
 from gossamer.estimators.divergence import hush
@@ -94,34 +94,24 @@ class Estimators:
             return (state if len(bad) == len(at) else model), bad
 
         found = self._each(learn_key, len(groups.keys))
-        failed: dict[int, str] = {}
-        for _, bad in found:
-            failed.update(bad)
-        return [state for state, _ in found], failed
+        return [state for state, _ in found], _together(bad for _, bad in found)
 
     def score(
         self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats, winners: Any
     ) -> dict[int, str]:
         """The decision function of the rows in ``out``, and for classifiers the number of the winning label."""
-        ranks, numbers = _ranks(labels), {label: number for number, label in enumerate(labels)}
+        classes, numbers = list(_ranks(labels)), {label: number for number, label in enumerate(labels)}
 
-        def score_key(group: int) -> dict[int, str]:
-            model, at = states[group], groups.of(group)
-            try:
-                if out.ndim == 2:
-                    out[at] = model._predictions(rows.X[at]).by_class(list(ranks))
-                else:
-                    out[at] = model.predict(rows.X[at]) if self.kind == "real" else model.decision_function(rows.X[at])
-            except ValueError as error:
-                return {int(position): str(error) for position in at}
+        def answer(model: Any, at: Ints) -> None:
+            X = rows.X[at]
+            if out.ndim == 2:
+                out[at] = model._predictions(X).by_class(classes)
+            else:
+                out[at] = model.predict(X) if self.kind == "real" else model.decision_function(X)
             if self.kind == "label":
-                winners[at] = [numbers[label] for label in model.predict(rows.X[at]).tolist()]
-            return {}
+                winners[at] = [numbers[label] for label in model.predict(X).tolist()]
 
-        failed: dict[int, str] = {}
-        for bad in self._each(score_key, len(groups.keys)):
-            failed.update(bad)
-        return failed
+        return self._answer(states, groups, answer)
 
     def proba(
         self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
@@ -129,21 +119,26 @@ class Estimators:
         """The probabilities of all labels, by their ranks; 0 for those that a model has not seen."""
         ranks = _ranks(labels)
 
+        def answer(model: Any, at: Ints) -> None:
+            spread = np.zeros((len(at), out.shape[1]))
+            columns = [ranks[label] for label in last_step(model).classes_.tolist()]
+            spread[:, columns] = model.predict_proba(rows.X[at])
+            out[at] = spread
+
+        return self._answer(states, groups, answer)
+
+    def _answer(self, states: list[Any], groups: Groups, answer: Callable[[Any, Ints], None]) -> dict[int, str]:
+        """Let the model of each key answer for its rows; the errors of rows without an answer."""
+
         def ask_key(group: int) -> dict[int, str]:
-            model, at = states[group], groups.of(group)
+            at = groups.of(group)
             try:
-                found = model.predict_proba(rows.X[at])
+                answer(states[group], at)
             except ValueError as error:
                 return {int(position): str(error) for position in at}
-            spread = np.zeros((len(at), out.shape[1]))
-            spread[:, [ranks[label] for label in last_step(model).classes_.tolist()]] = found
-            out[at] = spread
             return {}
 
-        failed: dict[int, str] = {}
-        for bad in self._each(ask_key, len(groups.keys)):
-            failed.update(bad)
-        return failed
+        return _together(self._each(ask_key, len(groups.keys)))
 
     def _each(self, work: Callable[[int], Any], count: int) -> list[Any]:
         if self.threads == 1 or count < 2:
@@ -184,6 +179,11 @@ class Estimators:
     def to_model(self, state: Any, labels: list[Any]) -> Any:
         """A copy of a state, an estimator."""
         return copy.deepcopy(state)
+
+
+def _together(parts: Iterable[dict[int, str]]) -> dict[int, str]:
+    """The errors of all keys."""
+    return {position: error for part in parts for position, error in part.items()}
 
 
 def _ranks(labels: list[Any]) -> dict[Any, int]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
-import pathlib
-import secrets
 import shutil
 import sqlite3
 import tempfile
@@ -16,20 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gossamer import _checks
+from gossamer.bank.files import FAILURES, create_file, failure, is_storable, open_file, rename
 
 #: The bytes of an entry besides its state: the key, a place in a dict, the head of an object.
 OVERHEAD = 200
-#: Kilobytes of the file that SQLite keeps in memory.
-CACHE = 32_000
 #: The number of keys in one SELECT.
 AT_ONCE = 500
-#: The application id of the SQLite file: "GSMB".
-APPLICATION = 0x47534D42
-
-SCHEMA = """
-CREATE TABLE models (id INTEGER PRIMARY KEY, key UNIQUE NOT NULL, state BLOB NOT NULL);
-CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-"""
 
 
 class Shelf:
@@ -56,7 +45,7 @@ class Shelf:
         if path is not None or memory is not None:
             folder = tempfile.mkdtemp(prefix="gossamer-bank-") if path is None else None
             self.path = os.path.join(folder, "bank.sqlite") if folder else os.fspath(path or "")
-            self._file = opened(self.path)
+            self._file = open_file(self.path)
             self._discard = weakref.finalize(self, _discard, self._file, folder)
             with self._using() as file:
                 self.count = int(file.execute("SELECT count(*) FROM models").fetchone()[0])
@@ -89,7 +78,7 @@ class Shelf:
             return found
         missing = [i for i, state in enumerate(found) if state is None]
         for start in range(0, len(missing), AT_ONCE):
-            part = [i for i in missing[start : start + AT_ONCE] if _storable(keys[i])]
+            part = [i for i in missing[start : start + AT_ONCE] if is_storable(keys[i])]
             query = f"SELECT key, state FROM models WHERE key IN ({','.join('?' * len(part))})"
             with self._using() as file:
                 stored = dict(file.execute(query, [keys[i] for i in part]))
@@ -109,7 +98,7 @@ class Shelf:
 
     def has(self, key: Any) -> bool:
         """Whether there is a state for a key; it need not be a good one."""
-        if key in self.states or self._file is None or self.count == len(self.states) or not _storable(key):
+        if key in self.states or self._file is None or self.count == len(self.states) or not is_storable(key):
             return key in self.states
         with self._using() as file:
             return file.execute("SELECT 1 FROM models WHERE key = ?", (key,)).fetchone() is not None
@@ -118,7 +107,7 @@ class Shelf:
         """Raise for new keys that the file cannot hold."""
         if self._file is not None:
             for key in keys:
-                if not _storable(key):
+                if not is_storable(key):
                     raise _checks.wrong("ModelBank", "keys", "ints of 64 bits, Unicode texts or bytes in a file", key)
 
     def put(self, keys: list[Any], states: list[Any], before: list[Any]) -> None:
@@ -203,12 +192,12 @@ class Shelf:
             raise _checks.wrong("ModelBank", "path", "a file that does not exist yet", target)
         keys = list(self.keys())
         for key in keys:
-            if not _storable(key):
+            if not is_storable(key):
                 raise _checks.wrong("ModelBank", "keys", "ints of 64 bits, Unicode texts or bytes in a file", key)
         folder, name = os.path.split(os.path.realpath(target))
-        beside = _new_file(os.path.join(folder, f".{name}"), target)
+        beside = create_file(os.path.join(folder, f".{name}"), target)
         try:
-            with contextlib.closing(opened(beside)) as copy:
+            with contextlib.closing(open_file(beside)) as copy:
                 copy.execute("BEGIN IMMEDIATE")
                 for start in range(0, len(keys), AT_ONCE):
                     part = keys[start : start + AT_ONCE]
@@ -217,7 +206,7 @@ class Shelf:
                 copy.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
                 copy.execute("COMMIT")
                 copy.execute("PRAGMA journal_mode = DELETE")  # all in one file
-            _rename(beside, target)
+            rename(beside, target)
         except FAILURES as error:
             raise failure(error, target) from None
         except FileExistsError:
@@ -271,132 +260,3 @@ def _discard(file: sqlite3.Connection, folder: str | None) -> None:
     file.close()
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _storable(key: Any) -> bool:
-    """Whether SQLite can hold a key."""
-    if isinstance(key, str):
-        try:
-            return key.isascii() or bool(key.encode())
-        except UnicodeEncodeError:
-            return False
-    return not isinstance(key, int) or -(2**63) <= key < 2**63
-
-
-def _new_file(start: str, target: str) -> str:
-    """An empty file with a name that cannot be guessed, so that nobody can have made it before."""
-    path = f"{start}.{secrets.token_hex(8)}.tmp"
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, target) from None
-    return path
-
-
-def _rename(path: str, target: str) -> None:
-    """Rename a file, unless another process has made a file of that name meanwhile."""
-    try:
-        os.link(path, target)
-    except FileExistsError:
-        raise
-    except OSError:  # a disk without links
-        if os.path.exists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
-        os.replace(path, target)
-
-
-#: The exceptions of SQLite; the message for a damaged file may not be valid text.
-FAILURES = (sqlite3.Error, UnicodeDecodeError)
-
-
-def failure(error: Exception, path: str) -> Exception:
-    """The error for a file, with its name: an OSError of the disk, or a ValueError for a file that is no bank."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
-        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM):
-        return OSError(errno.EIO, str(error), path)
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return _checks.wrong("ModelBank", "path", f"a file that only this bank has open ({error})", path)
-    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
-        return _checks.wrong("ModelBank", "path", f"a file that can be opened and written ({error})", path)
-    return _checks.wrong("ModelBank", "path", f"what a ModelBank has stored, undamaged ({error})", path)
-
-
-def _check_schema(file: sqlite3.Connection, path: str) -> None:
-    """A file has the two tables and nothing else: no view, no trigger, nothing that a statement would run."""
-    if file.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-        raise _checks.wrong("ModelBank", "path", "a file that a ModelBank has made", path)
-    expected = {" ".join(table.split()) for table in SCHEMA.split(";") if table.strip()}
-    tables = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' LIMIT 3"
-    found = {sql if type(sql) is not str else " ".join(sql.split()) for (sql,) in file.execute(tables)}
-    if found != expected:
-        raise _checks.wrong("ModelBank", "path", "a file that a ModelBank has made, with its two tables", path)
-
-
-def opened(path: str) -> sqlite3.Connection:
-    """The file of a bank, made if it is not there; this process has it alone."""
-    try:
-        file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
-    except FAILURES as error:
-        raise failure(error, path) from None
-    try:
-        file.execute("PRAGMA trusted_schema = OFF")
-        file.execute("PRAGMA cell_size_check = ON")
-        file.execute("PRAGMA locking_mode = EXCLUSIVE")
-        fresh = not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if not fresh:
-            _check_schema(file, path)
-        file.execute("PRAGMA journal_mode = WAL")
-        file.execute(f"PRAGMA cache_size = -{CACHE}")
-        file.execute("PRAGMA synchronous = FULL")  # a commit survives a power failure
-        if fresh:
-            file.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; COMMIT;")
-        else:
-            file.execute("BEGIN IMMEDIATE")  # fails if another process has the file open
-            file.execute("COMMIT")
-    except FAILURES as error:
-        file.close()
-        raise failure(error, path) from None
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
-def stored(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Iterator[tuple[Any, bytes]]]:
-    """The metadata and the models of a file that no bank has open; it is only read."""
-    name = os.fspath(path)
-    if not os.path.isfile(name):
-        raise _checks.wrong("ModelBank", "path", "the name of a file", name)
-    try:
-        file = sqlite3.connect(f"{pathlib.Path(name).resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-    except FAILURES as error:
-        raise failure(error, name) from None
-    try:
-        file.execute("PRAGMA trusted_schema = OFF")
-        file.execute("PRAGMA cell_size_check = ON")
-        _check_schema(file, name)
-        return dict(file.execute("SELECT name, value FROM facts")), _models(file, name)
-    except FAILURES as error:
-        file.close()
-        raise failure(error, name) from None
-    except BaseException:
-        file.close()
-        raise
-
-
-def _models(file: sqlite3.Connection, name: str) -> Iterator[tuple[Any, bytes]]:
-    with contextlib.closing(file):
-        try:
-            yield from file.execute("SELECT key, state FROM models ORDER BY id")
-        except FAILURES as error:
-            raise failure(error, name) from None
-
-
-def plain(owner: object, parameter: str, value: Any) -> str:
-    """Serialize a user's value as JSON."""
-    try:
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise _checks.wrong(owner, parameter, f"plain data that JSON can hold ({error})", value) from None

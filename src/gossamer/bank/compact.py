@@ -220,13 +220,13 @@ class Compact:
     def pack(self, state: bytes, labels: list[Any]) -> bytes:
         """Serialize a state with its labels, a checksum and the fingerprint of its configuration."""
         count = SIZES.unpack_from(state)[-1]
-        told = b""
+        names = b""
         if count:
             codes = np.frombuffer(state, "<u4", count, SIZES.size)
-            told = json.dumps([labels[code] for code in codes]).encode()
+            names = json.dumps([labels[code] for code in codes]).encode()
             plain = np.arange(count, dtype="<u4").tobytes()
             state = state[: SIZES.size] + plain + state[SIZES.size + 4 * count :]
-        body = HEAD.pack(MAGIC, 0, self.dtype.itemsize, self.features, self.fingerprint, len(told))[8:] + told + state
+        body = HEAD.pack(MAGIC, 0, self.dtype.itemsize, self.features, self.fingerprint, len(names))[8:] + names + state
         return b"".join([MAGIC, zlib.crc32(body).to_bytes(4, "little"), body])
 
     def unpack(self, data: bytes, labels: list[Any]) -> tuple[bytes, list[Any]]:

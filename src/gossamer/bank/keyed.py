@@ -91,7 +91,7 @@ def gathered(rows: Rows) -> Groups:
     keys = rows.keys
     if rows.order is not None or rows.bad:
         keys = keys[sequence] if isinstance(keys, np.ndarray) else [keys[i] for i in sequence]
-    groups, names = _numbered(keys)
+    groups, names = _encode_keys(keys)
     sizes = np.bincount(groups, minlength=len(names))
     heavy = sizes > 8 * max(1.0, len(keys) / max(1, len(names)))
     if heavy.any():
@@ -100,10 +100,10 @@ def gathered(rows: Rows) -> Groups:
         place[ranks] = np.arange(len(ranks))
         groups, sizes, names = place[groups], sizes[ranks], [names[i] for i in ranks]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Groups(names, sequence[_sorting(groups)].astype(np.int64), starts)
+    return Groups(names, sequence[_stable_order(groups)].astype(np.int64), starts)
 
 
-def _numbered(keys: list[Any] | Ints) -> tuple[Ints, list[Any]]:
+def _encode_keys(keys: list[Any] | Ints) -> tuple[Ints, list[Any]]:
     """A number 0, 1, ... for every key, and the keys by their numbers."""
     if isinstance(keys, np.ndarray) and len(keys):
         low, high = int(keys.min()), int(keys.max())
@@ -114,11 +114,11 @@ def _numbered(keys: list[Any] | Ints) -> tuple[Ints, list[Any]]:
         there = np.zeros(high - low + 1, dtype=bool)
         there[places] = True
         return (np.cumsum(there) - 1)[places], (np.flatnonzero(there) + low).tolist()
-    number = _Numbers()
+    number = _Encoder()
     return np.fromiter(map(number.__getitem__, keys), np.int64, len(keys)), list(number)
 
 
-def _sorting(groups: Ints) -> Ints:
+def _stable_order(groups: Ints) -> Ints:
     """A stable argsort of group numbers, 16 bits at a time, for which NumPy uses a radix sort."""
     by_low = np.argsort((groups & 0xFFFF).astype(np.uint16), kind="stable")
     if not len(groups) or groups.max() <= 0xFFFF:
@@ -126,7 +126,7 @@ def _sorting(groups: Ints) -> Ints:
     return by_low[np.argsort((groups[by_low] >> 16).astype(np.uint16), kind="stable")]
 
 
-class _Numbers(dict[Any, int]):
+class _Encoder(dict[Any, int]):
     """Assigns codes 0, 1, ... to values in order of first lookup."""
 
     def __missing__(self, key: Any) -> int:
@@ -241,7 +241,7 @@ def _names(owner: object, keys: Any) -> tuple[list[Any] | Ints, bool]:
 
 
 def _matrix(owner: object, X: Any, count: int, width: int | None, dtype: Any, bad: dict[int, str]) -> Array:
-    X = _dense(X) if issparse(X) else X
+    X = _densify(X) if issparse(X) else X
     try:
         rows = _checks.matrix(owner, X, width, finite=False)
     except ValueError as error:
@@ -252,7 +252,7 @@ def _matrix(owner: object, X: Any, count: int, width: int | None, dtype: Any, ba
     return rows
 
 
-def _dense(X: Any) -> Array:
+def _densify(X: Any) -> Array:
     return np.asarray(X.toarray())
 
 

@@ -124,7 +124,7 @@ class ModelBank:
         ``sample_weight``: the weight of each row, as in an estimator; None: all 1.
         """
         with self._lock:
-            told = None if offset is None else to_json(self, "offset", offset)
+            encoded = None if offset is None else to_json(self, "offset", offset)
             names = self._names(X)
             rows = keyed.checked(self, keys, X, order, self.n_features_in_, self._dtype)
             labels = self._targets(rows, y)
@@ -139,8 +139,8 @@ class ModelBank:
                 if names is not None:
                     self.feature_names_in_ = names
                 self._labels = labels
-            if told is not None:
-                self.offset = json.loads(told)
+            if encoded is not None:
+                self.offset = json.loads(encoded)
             self._report({**rows.bad, **failed}, rows)
             watch(self, np.delete(out, [*rows.bad, *failed], axis=0) if rows.bad or failed else out)
             return out
@@ -202,20 +202,20 @@ class ModelBank:
         def room(count: int) -> tuple[Floats]:
             return (np.full((count, len(self._labels)), np.nan),)
 
-        out: Floats = self._ask("proba", keys, X, unknown, room)[0]
+        out: Floats = self._query("proba", keys, X, unknown, room)[0]
         return out
 
     def _score(self, keys: Any, X: Any, unknown: str) -> tuple[Floats, Any]:
         def room(count: int) -> tuple[Floats, Any]:
             return self._room(count, self._labels), np.full(count, -1, dtype=np.int64)
 
-        scores, winners = self._ask("score", keys, X, unknown, room)
+        scores, winners = self._query("score", keys, X, unknown, room)
         if not self._reports and unknown == "raise":  # else NaN stands for a row without an answer
             watch(self, scores)
         return scores, winners
 
     @exclusive
-    def _ask(self, method: str, keys: Any, X: Any, unknown: str, room: Callable[[int], Any]) -> Any:
+    def _query(self, method: str, keys: Any, X: Any, unknown: str, room: Callable[[int], Any]) -> Any:
         """The engine's results for the rows of all keys with a model, in arrays that ``room`` allocates."""
         _checks.one_of(self, "unknown", unknown, ["raise", "default"])
         with self._lock:
@@ -327,16 +327,16 @@ class ModelBank:
         A process that is killed goes on from here: open the same ``path`` again, and read the stream from ``offset``.
         """
         with self._lock:
-            told = None if offset is None else to_json(self, "offset", offset)
-            self._shelf.commit(self._facts(self.offset if told is None else json.loads(told)))
-            if told is not None:
-                self.offset = json.loads(told)
+            encoded = None if offset is None else to_json(self, "offset", offset)
+            self._shelf.commit(self._metadata(self.offset if encoded is None else json.loads(encoded)))
+            if encoded is not None:
+                self.offset = json.loads(encoded)
 
     @exclusive
     def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Write all models as they are now, and the offset, to a new file; `restore` reads it."""
         with self._lock:
-            self._shelf.snapshot(path, self._facts(self.offset))
+            self._shelf.snapshot(path, self._metadata(self.offset))
 
     @classmethod
     def restore(
@@ -345,12 +345,12 @@ class ModelBank:
     ) -> ModelBank:  # fmt: skip
         """A bank from a `snapshot`, which is only read; ``into`` is the ``path`` of the new bank."""
         facts, models = read_file(path)
-        told = Manifest.read(os.fspath(path), facts)
-        bank = cls(told.model, memory, into, threads, errors=errors, classes=told.classes)
+        manifest = Manifest.read(os.fspath(path), facts)
+        bank = cls(manifest.model, memory, into, threads, errors=errors, classes=manifest.classes)
         try:
             if len(bank):
                 raise _checks.wrong(cls.__name__, "into", "a file that does not exist yet", into)
-            bank._recall(told)
+            bank._resume(manifest)
             for key, data in models:
                 bank.put(key, data)
             if into is not None:
@@ -379,7 +379,7 @@ class ModelBank:
         finally:
             self.close()
 
-    def _facts(self, offset: Any) -> dict[str, Any]:
+    def _metadata(self, offset: Any) -> dict[str, Any]:
         names = list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
         labels, classes = self._labels, self._given
         return Manifest(self.template, self.n_features_in_, self._dtype, names, labels, classes, offset).facts()
@@ -387,23 +387,23 @@ class ModelBank:
     def _open(self, path: Any) -> None:
         """Resume from the file, if it has models."""
         facts = self._shelf.facts()
-        told = Manifest.read(path, facts) if facts else None
-        if len(self._shelf) and (told is None or told.features is None):
+        manifest = Manifest.read(path, facts) if facts else None
+        if len(self._shelf) and (manifest is None or manifest.features is None):
             raise _checks.wrong(self, "path", "a file that a ModelBank has made (the facts are missing)", path)
-        if told is None:
+        if manifest is None:
             return
-        if description(told.model) != description(self.template):
-            raise _checks.wrong(self, "model", f"that of the file, {told.model}", self.template)
-        if told.classes != self._given:
-            raise _checks.wrong(self, "classes", f"those of the file, {told.classes}", self._given)
-        self._recall(told)
+        if description(manifest.model) != description(self.template):
+            raise _checks.wrong(self, "model", f"that of the file, {manifest.model}", self.template)
+        if manifest.classes != self._given:
+            raise _checks.wrong(self, "classes", f"those of the file, {manifest.classes}", self._given)
+        self._resume(manifest)
 
-    def _recall(self, told: Manifest) -> None:
-        self.offset, self._labels = told.offset, told.labels
-        if told.names is not None:
-            self.feature_names_in_ = np.array(told.names, dtype=object)
-        if told.features is not None:
-            self._use(self._make_engine(told.features, told.dtype))
+    def _resume(self, manifest: Manifest) -> None:
+        self.offset, self._labels = manifest.offset, manifest.labels
+        if manifest.names is not None:
+            self.feature_names_in_ = np.array(manifest.names, dtype=object)
+        if manifest.features is not None:
+            self._use(self._make_engine(manifest.features, manifest.dtype))
             self._connect(self._engine, self._labels)
 
     # --------------------------------------------------------------------------------------------------------- inside

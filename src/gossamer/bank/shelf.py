@@ -47,14 +47,14 @@ class Shelf:
             self.path = os.path.join(folder, "bank.sqlite") if folder else os.fspath(path or "")
             self._file = open_file(self.path)
             self._discard = weakref.finalize(self, _discard, self._file, folder)
-            with self._using() as file:
+            with self._statements() as file:
                 self.count = int(file.execute("SELECT count(*) FROM models").fetchone()[0])
 
     def __len__(self) -> int:
         return self.count
 
     @contextlib.contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
+    def _statements(self) -> Iterator[sqlite3.Connection]:
         """The file, for a few statements. Should they fail, the error names it, and the file is at its last commit."""
         assert self._file is not None
         if self._lost:
@@ -80,7 +80,7 @@ class Shelf:
         for start in range(0, len(missing), AT_ONCE):
             part = [i for i in missing[start : start + AT_ONCE] if is_storable(keys[i])]
             query = f"SELECT key, state FROM models WHERE key IN ({','.join('?' * len(part))})"
-            with self._using() as file:
+            with self._statements() as file:
                 stored = dict(file.execute(query, [keys[i] for i in part]))
             for i in part:
                 data = stored.get(keys[i])
@@ -100,7 +100,7 @@ class Shelf:
         """Whether there is a state for a key; it need not be a good one."""
         if key in self.states or self._file is None or self.count == len(self.states) or not is_storable(key):
             return key in self.states
-        with self._using() as file:
+        with self._statements() as file:
             return file.execute("SELECT 1 FROM models WHERE key = ?", (key,)).fetchone() is not None
 
     def check(self, keys: list[Any]) -> None:
@@ -123,7 +123,7 @@ class Shelf:
         if self._file is not None:
             self.dirty.update(keys)
             if self.memory is not None and self.held > self.memory:
-                self._spill()
+                self._evict()
 
     def drop(self, key: Any) -> None:
         """Forget a key."""
@@ -132,7 +132,7 @@ class Shelf:
             self.held -= self.size(state) + OVERHEAD
         self.dirty.discard(key)
         if self._file is not None:
-            with self._writing() as file:
+            with self._transaction() as file:
                 self._only_there = True
                 file.execute("DELETE FROM models WHERE key = ?", (key,))
         self.count -= 1
@@ -141,7 +141,7 @@ class Shelf:
         """All keys: those in memory, then the others."""
         yield from list(self.states)
         if self._file is not None and self.count > len(self.states):
-            with self._using() as file:
+            with self._statements() as file:
                 found = file.execute("SELECT key FROM models ORDER BY id").fetchall()
             for (key,) in found:
                 if key not in self.states:
@@ -153,14 +153,14 @@ class Shelf:
         """The metadata of the last commit."""
         if self._file is None:
             return {}
-        with self._using() as file:
+        with self._statements() as file:
             return dict(file.execute("SELECT name, value FROM facts"))
 
     def commit(self, facts: dict[str, Any]) -> None:
         """Write all states and this metadata in one transaction."""
         if self._file is None:
             raise _checks.wrong("ModelBank", "path", "the name of a file for commit", None)
-        with self._writing() as file:
+        with self._transaction() as file:
             self._write(file, self.dirty)
             file.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
             file.execute("COMMIT")
@@ -169,7 +169,7 @@ class Shelf:
 
     def mark(self) -> None:
         """Set a savepoint that `back` can return to, though states are evicted meanwhile."""
-        with self._writing() as file:
+        with self._transaction() as file:
             self._write(file, self.dirty)
             file.execute("SAVEPOINT call")
         self._only_there = True
@@ -179,7 +179,7 @@ class Shelf:
     def back(self) -> None:
         """Return to the `mark`."""
         if not self._lost:
-            with self._using() as file:
+            with self._statements() as file:
                 file.execute("ROLLBACK TO call")
         self.states.clear()
         self.dirty.clear()
@@ -225,9 +225,9 @@ class Shelf:
             self._discard()
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         """The file inside a transaction."""
-        with self._using() as file:
+        with self._statements() as file:
             if not file.in_transaction:
                 file.execute("BEGIN IMMEDIATE")
             yield file
@@ -238,7 +238,7 @@ class Shelf:
             "INSERT INTO models (key, state) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET state = excluded.state", rows
         )
 
-    def _spill(self) -> None:
+    def _evict(self) -> None:
         """Evict the least recently used states until three quarters of the memory are used."""
         assert self.memory is not None
         leaving = []
@@ -247,7 +247,7 @@ class Shelf:
                 break
             leaving.append(key)
             self.held -= self.size(state) + OVERHEAD
-        with self._writing() as file:
+        with self._transaction() as file:
             self._write(file, [key for key in leaving if key in self.dirty])
         self._only_there = True
         self.dirty.difference_update(leaving)

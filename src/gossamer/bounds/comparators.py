@@ -92,7 +92,7 @@ def values(comparators: Comparator | Sequence[Comparator], X: Any) -> Floats:
         return comparators.values(X)
     if len(comparators) != len(X):
         raise _checks.wrong("values", "comparators", f"one, or one for each of {len(X)} rows", len(comparators))
-    parts = [comparators[start].values(X[start:end]) for start, end in _stretches(comparators)]
+    parts = [comparators[start].values(X[start:end]) for start, end in _constant_ranges(comparators)]
     return np.concatenate(parts)
 
 
@@ -203,7 +203,7 @@ class Rivals:
         return 0.25 * self.kappa * self.norm * (self.norm + drift)
 
 
-def _stretches(comparators: Sequence[Comparator]) -> Iterator[tuple[int, int]]:
+def _constant_ranges(comparators: Sequence[Comparator]) -> Iterator[tuple[int, int]]:
     """The ranges of rounds in which the comparator stays the same."""
     start = 0
     for _, group in groupby(comparators, key=id):

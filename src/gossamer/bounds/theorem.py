@@ -36,11 +36,11 @@ Function = TypeVar("Function", bound=Callable[..., float])
 def bound(source: str, *assumptions: str) -> Callable[[Function], Function]:
     """Enter a function in `ALL`."""
 
-    def enter(function: Function) -> Function:
+    def register(function: Function) -> Function:
         ALL[function.__name__] = Bound(function, source, assumptions)
         return function
 
-    return enter
+    return register
 
 
 # What many theorems assume.

@@ -88,7 +88,7 @@ def merge(models: Sequence[Any], weights: Sequence[float] | None = None, budget:
         return _pipelines(models, shares, budget)
     if isinstance(models[0], Learner):
         columns = [np.eye(len(model.state()["raw"])) for model in models]
-        return _learners(models, _like(models[0]), columns, shares, budget)
+        return _learners(models, _new_like(models[0]), columns, shares, budget)
     return _estimators(models, shares, budget)
 
 
@@ -184,7 +184,7 @@ def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool) -> Fl
 # --------------------------------------------------------------------------------------------------------- Learners
 
 
-def _like(learner: Learner) -> Learner:
+def _new_like(learner: Learner) -> Learner:
     """A new learner of the same parts."""
     return Learner(**learner._parameters())
 
@@ -223,7 +223,7 @@ def _learners(
     joined = [_joined(coefs, place, len(first)) for coefs in kinds]
     labels = getattr(fresh.loss, "label_kernel", None)
     metric = np.eye(len(joined[0])) if labels is None else np.array(labels)
-    kept, reduced, error, norm = _reduced(parts[0].kernel, points, joined, metric, limit)
+    kept, reduced, error, norm = _reduce(parts[0].kernel, points, joined, metric, limit)
 
     def each(values: Any) -> Array:
         """One entry per remaining point."""
@@ -317,7 +317,7 @@ def _gram(kernel: Any, points: Any, others: Any = None) -> Floats:
 # ------------------------------------------------------------------------------------------------------- projection
 
 
-def _reduced(
+def _reduce(
     kernel: Any, points: Any, kinds: list[Floats], metric: Floats, limit: int | None
 ) -> tuple[Array, list[Floats], float, float]:
     """The remaining points, the coefficients of each kind on them, the loss of the first kind, and its norm."""
@@ -333,7 +333,7 @@ def _reduced(
     reduced = [cho_solve(factor, gram[kept] @ coefs.T).T for coefs in kinds]
     lost = kinds[0].copy()
     lost[:, kept] -= reduced[0]
-    return kept, reduced, _length(gram, lost, metric), _length(gram, kinds[0], metric)
+    return kept, reduced, _norm(gram, lost, metric), _norm(gram, kinds[0], metric)
 
 
 def chosen(gram: Floats, coefs: Floats, metric: Floats, limit: int) -> Array:
@@ -373,7 +373,7 @@ def _inverse(gram: Floats) -> Floats:
     return np.asfortranarray(triangle + np.tril(triangle, -1).T)
 
 
-def _length(gram: Floats, coefs: Floats, metric: Floats) -> float:
+def _norm(gram: Floats, coefs: Floats, metric: Floats) -> float:
     """||f||, never the root of a negative rounding."""
     return math.sqrt(max(0.0, float(np.sum((coefs @ gram) * (metric @ coefs)))))
 

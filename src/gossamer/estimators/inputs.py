@@ -75,7 +75,7 @@ def speaks(method: Method) -> Method:
     """Decorate a method of an estimator that takes X first: its errors name the estimator, not its parts."""
 
     @functools.wraps(method)
-    def spoken(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
+    def wrapped(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
         try:
             return method(self, X, *rest, **options)
         except ValueError as error:
@@ -83,7 +83,7 @@ def speaks(method: Method) -> Method:
             columns = list(getattr(X, "columns", ()))
             raise _checks.in_the_name_of(type(self).__name__, parameters, error, columns) from error.__cause__
 
-    return cast(Method, spoken)
+    return cast(Method, wrapped)
 
 
 def learn(

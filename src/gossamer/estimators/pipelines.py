@@ -44,7 +44,7 @@ def pipeline(*steps: Any) -> OnlinePipeline:
     return OnlinePipeline(make_pipeline(*steps).steps)
 
 
-def _looking(name: str) -> Any:
+def _shared_method(name: str) -> Any:
     """A method of scikit-learn's Pipeline that waits while another thread learns: the steps are of one moment then."""
     found = inspect.getattr_static(Pipeline, name)
 
@@ -87,9 +87,9 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
     verbose = False
     transform_input = None
 
-    predict, predict_proba, predict_log_proba = map(_looking, ("predict", "predict_proba", "predict_log_proba"))
-    decision_function, score_samples, score = map(_looking, ("decision_function", "score_samples", "score"))
-    transform, inverse_transform = map(_looking, ("transform", "inverse_transform"))
+    predict, predict_proba, predict_log_proba = map(_shared_method, ("predict", "predict_proba", "predict_log_proba"))
+    decision_function, score_samples, score = map(_shared_method, ("decision_function", "score_samples", "score"))
+    transform, inverse_transform = map(_shared_method, ("transform", "inverse_transform"))
 
     def __init__(self, steps: list[tuple[str, Any]]) -> None:
         self.steps = steps
@@ -107,7 +107,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         """Start anew: each transformer learns all rows and hands them on, then the model makes its passes."""
         self._check_steps()
         fresh = clone(self)
-        Pipeline.fit(fresh, X, y, **_routed(self, parameters))
+        Pipeline.fit(fresh, X, y, **_route(self, parameters))
         for (_, step), (_, new) in zip(self.steps, fresh.steps, strict=True):
             new.__dict__.update(step.get_params(deep=False))  # parameters stay the very objects that were given
         self._replace([step for _, step in fresh.steps])
@@ -194,7 +194,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
             raise _checks.wrong(self, "steps", "a model with predict_learn at the end", self.steps[-1][1])
 
 
-def _routed(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:
+def _route(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of ``fit`` as scikit-learn's Pipeline takes them: those without a step's name are the model's."""
     if get_config()["enable_metadata_routing"]:
         return parameters

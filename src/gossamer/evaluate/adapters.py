@@ -149,9 +149,9 @@ class Face:
         if hasattr(self.model, "decision_function"):
             scores = np.asarray(self.model.decision_function(X), dtype=np.float64)
         if self.tells and y is not None:
-            told = np.asarray(self.model.predict_proba(X), dtype=np.float64)
+            probabilities = np.asarray(self.model.predict_proba(X), dtype=np.float64)
             places = [classes.index(label) if label in classes else -1 for label in np.asarray(y).tolist()]
-            chances = np.where(np.array(places) < 0, np.nan, told[np.arange(len(told)), places])
+            chances = np.where(np.array(places) < 0, np.nan, probabilities[np.arange(len(probabilities)), places])
         counts = np.full(len(labels), len(classes))
         return Predictions(labels, known, scores, nothing, tuple(classes), counts, chances)
 
@@ -193,15 +193,15 @@ class Face:
             empty = np.zeros(len(scores), dtype=np.int64 if labels is None else labels.dtype)
             return Predictions(empty, ~always, scores, losses, (), counts, nothing)
         classes = tuple(made.classes.tolist())
-        told = Predictions(made.labels(), counts > 0, scores, losses, classes, counts, nothing)
+        predicted = Predictions(made.labels(), counts > 0, scores, losses, classes, counts, nothing)
         if not self.tells or labels is None or not classes:
-            return told
+            return predicted
         # the probability of the true class, where it was known
         places = {label: i for i, label in enumerate(classes)}
         codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
-        rows = np.arange(len(told))
-        chances, scored = told.probabilities()[rows, codes], np.isfinite(told.by_class()[rows, codes])
-        return replace(told, chances=np.where((codes < 0) | (chances == 0.0) & ~scored, np.nan, chances))
+        rows = np.arange(len(predicted))
+        chances, scored = predicted.probabilities()[rows, codes], np.isfinite(predicted.by_class()[rows, codes])
+        return replace(predicted, chances=np.where((codes < 0) | (chances == 0.0) & ~scored, np.nan, chances))
 
     def _losses_of_classes(self, made: Scores, labels: Any) -> Floats:
         """The losses of a classifier: of one score, or of one for each class; a class that is new joins with 0."""

@@ -103,7 +103,7 @@ def class_auc(y: Any, made: Predictions, classes: list[Any], positive: Any) -> t
 
 def log_loss(made: Predictions) -> tuple[float, float]:
     """The mean of -log of the probability of the class that came, where there is one; clipped as scikit-learn does."""
-    told = made.chances[~np.isnan(made.chances)]
-    if not len(told):
+    chances = made.chances[~np.isnan(made.chances)]
+    if not len(chances):
         return float("nan"), 0.0
-    return float(-np.log(np.clip(told, np.finfo(np.float64).eps, 1.0)).mean()), float(len(told))
+    return float(-np.log(np.clip(chances, np.finfo(np.float64).eps, 1.0)).mean()), float(len(chances))

@@ -92,7 +92,7 @@ class Prequential:
       classes, each against the rest.
     - "log_loss" is the mean of -log of the probability given to the class that came, for models with probabilities
       (``predict_proba``); rows whose class had not been seen have none, and are left out.
-    - Scores that are not finite, explode or stay constant while the targets vary are told in a `RuntimeWarning`, once.
+    - Scores that are not finite, explode or stay constant while the targets vary raise a `RuntimeWarning`, once.
 
     Examples
     --------
@@ -162,7 +162,8 @@ class Prequential:
             count = min(_rows(X), self.every - self.row % self.every)
             now = None if y is None else y[:count]
             learned = now if self.task != "novelty" else None
-            made = self._delayed(X[:count], learned) if self.delay else self._face.predict_learn(X[:count], learned)
+            update = self._update_delayed if self.delay else self._face.predict_learn
+            made = update(X[:count], learned)
             parts.append(made)
             self._window.append((now, made))
             self.row += count
@@ -172,7 +173,7 @@ class Prequential:
         empty = np.zeros(0)
         return Predictions.join(parts) if parts else Predictions(empty, empty.astype(np.bool_), empty, empty)
 
-    def _delayed(self, X: Any, y: Any) -> Predictions:
+    def _update_delayed(self, X: Any, y: Any) -> Predictions:
         """Predict these rows; after each, learn the row that is ``delay`` rows older, if there is one by now."""
         rows, waiting = _rows(X), 0 if self._late is None else _rows(self._late[0])
         every_X, every_y = (X, y) if self._late is None else (_stack(self._late[0], X), _stack(self._late[1], y))
@@ -219,7 +220,7 @@ class Prequential:
             if tally is not None and name in RATIOS:
                 window[name], total[name] = tally.ratio(name, self._tally), self._tally.ratio(name, self._tally)
                 continue
-            value, weight = self._measured(metric, y, made)
+            value, weight = self._measure(metric, y, made)
             sums = self._sums.setdefault(name, [0.0, 0.0])
             if weight:
                 sums[0] += value * weight
@@ -241,7 +242,7 @@ class Prequential:
         if self._progress is not None:
             self._progress(record)
 
-    def _measured(self, metric: Metric, y: Any, made: Predictions) -> tuple[float, float]:
+    def _measure(self, metric: Metric, y: Any, made: Predictions) -> tuple[float, float]:
         """The mean of a metric over a window, and its weight."""
         rows = float(len(made))
         if callable(metric):

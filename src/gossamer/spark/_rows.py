@@ -108,13 +108,13 @@ def packed(batches: Iterable[Any]) -> Iterator[Any]:
     for batch in batches:
         held.append(batch)
         if sum(part.num_rows for part in held) >= CHUNK:
-            yield _parcels(held)
+            yield _packets(held)
             held = []
     if any(part.num_rows for part in held):
-        yield _parcels(held)
+        yield _packets(held)
 
 
-def _parcels(batches: list[Any]) -> Any:
+def _packets(batches: list[Any]) -> Any:
     import pyarrow as pa
 
     table = pa.Table.from_batches(batches).combine_chunks()

@@ -33,7 +33,7 @@ def learn(task: Task, bank: ModelBank, rows: Rows, last: dict[Any, Any]) -> tupl
     scores: Array = np.full((len(rows.codes), 1), np.nan)
     if len(places):
         y = None if rows.y is None else rows.y[places]
-        scores = _spread(rows, places, bank, bank.learn(rows.keys(places), rows.X[places], y))
+        scores = _scatter(rows, places, bank, bank.learn(rows.keys(places), rows.X[places], y))
         places = places[rows.fine()[places]]
         ends = np.flatnonzero(np.diff(rows.codes[places], append=-1))  # the greatest order of a key comes last
         learned = rows.keys(places[ends])
@@ -50,11 +50,11 @@ def score(task: Task, bank: ModelBank, rows: Rows) -> Any:
     places = np.flatnonzero(rows.fine())
     scores: Array = np.full((len(rows.codes), 1), np.nan)
     if len(places):
-        scores = _spread(rows, places, bank, bank.score(rows.keys(places), rows.X[places]))
+        scores = _scatter(rows, places, bank, bank.score(rows.keys(places), rows.X[places]))
     return _results(task, rows, scores)
 
 
-def _spread(rows: Rows, places: Array, bank: ModelBank, found: Array) -> Array:
+def _scatter(rows: Rows, places: Array, bank: ModelBank, found: Array) -> Array:
     """Scatter the scores of some rows into those of all; rows that the bank has refused join the errors."""
     found = found.reshape(len(places), -1)
     scores = np.full((len(rows.codes), found.shape[1]), np.nan)

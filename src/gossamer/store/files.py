@@ -33,7 +33,7 @@ LARGEST_HEADER, LARGEST_EMPTY = 2**22, 2**22
 
 Path = str | os.PathLike[str]
 #: A function that makes the error from a rule and the value found instead.
-Teller = Callable[[str, object], ValueError]
+ErrorMaker = Callable[[str, object], ValueError]
 
 
 def dumps(value: Any) -> bytes:
@@ -97,9 +97,9 @@ def load(path: Path) -> Any:
 
     Runs no code from the file; whatever is wrong with it is a ValueError.
     """
-    size, wrong = _regular(path, "load"), _teller(path, "load")
+    size, wrong = _file_size(path, "load"), _error_maker(path, "load")
     with open(path, "rb") as file:
-        _lengths(file.read(PREFIX.size), size, wrong)  # before the rest of something else is read
+        _read_prefix(file.read(PREFIX.size), size, wrong)  # before the rest of something else is read
         file.seek(0)
         data = file.read(size)
     return _read(memoryview(data), wrong)
@@ -111,10 +111,10 @@ def inspect(path: Path) -> dict[str, Any]:
     ``version`` of the format, ``gossamer`` that wrote it, ``bytes``, ``arrays`` (name, dtype, shape), and ``class``,
     ``parameters`` and ``learned`` of the model, with arrays as texts; ``value`` for other data.
     """
-    size, wrong = _regular(path, "inspect"), _teller(path, "inspect")
+    size, wrong = _file_size(path, "inspect"), _error_maker(path, "inspect")
     with open(path, "rb") as file:
         prefix = file.read(PREFIX.size)
-        version, length = _lengths(prefix, size, wrong)
+        version, length = _read_prefix(prefix, size, wrong)
         header, _ = _header(memoryview(prefix + file.read(length + DIGEST)), size, wrong)
     facts = {"version": version, "gossamer": header["gossamer"], "bytes": size, "arrays": header["arrays"]}
     try:
@@ -155,12 +155,12 @@ def _pieces(value: Any) -> list[Any]:
 # ---------------------------------------------------------------------------------------------------------- reading
 
 
-def _teller(path: Path, owner: str) -> Teller:
+def _error_maker(path: Path, owner: str) -> ErrorMaker:
     name = repr(os.fspath(path))
     return lambda rule, got: _checks.wrong(owner, "path", f"a file that is {rule}", Words(f"{name}: {got}"))
 
 
-def _regular(path: Path, owner: str) -> int:
+def _file_size(path: Path, owner: str) -> int:
     """The size of a file; not of a pipe or a device, which might never end."""
     facts = os.stat(path)
     if not stat.S_ISREG(facts.st_mode):
@@ -168,7 +168,7 @@ def _regular(path: Path, owner: str) -> int:
     return facts.st_size
 
 
-def _read(view: memoryview, wrong: Teller) -> Any:
+def _read(view: memoryview, wrong: ErrorMaker) -> Any:
     """The value of a whole file."""
     header, start = _header(view, len(view), wrong)
     if hashlib.sha256(view[:-DIGEST]).digest() != view[-DIGEST:]:
@@ -178,14 +178,14 @@ def _read(view: memoryview, wrong: Teller) -> Any:
         dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
         end = start + check_shape(shape, dtype.itemsize)
         array = np.frombuffer(view[start:end], dtype).reshape(shape) if end > start else np.empty(shape, dtype)
-        if not _means_something(array):
+        if not _is_valid(array):
             raise wrong("what Gossamer has saved", f"entries that are no {entry['dtype']} in {entry['name']}")
         arrays.append(array)
         start = end
     return Decoder(arrays).value(header["value"])
 
 
-def _lengths(prefix: Any, size: int, wrong: Teller) -> tuple[int, int]:
+def _read_prefix(prefix: Any, size: int, wrong: ErrorMaker) -> tuple[int, int]:
     """The version and the length of the header, after a check that the whole file is there and can be read."""
     start = bytes(prefix[: len(MAGIC)])
     if not start or start != MAGIC[: len(start)]:
@@ -202,9 +202,9 @@ def _lengths(prefix: Any, size: int, wrong: Teller) -> tuple[int, int]:
     return version, length
 
 
-def _header(view: memoryview, size: int, wrong: Teller) -> tuple[dict[str, Any], int]:
+def _header(view: memoryview, size: int, wrong: ErrorMaker) -> tuple[dict[str, Any], int]:
     """The header, and where the arrays start. ``view``: the file, or as much of it as comes before the arrays."""
-    _, length = _lengths(view[: PREFIX.size], size, wrong)
+    _, length = _read_prefix(view[: PREFIX.size], size, wrong)
     end = PREFIX.size + length
     if hashlib.sha256(view[:end]).digest() != view[end : end + DIGEST]:
         raise wrong("undamaged", "a header that does not match its checksum")
@@ -242,7 +242,7 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _means_something(array: Array) -> bool:
+def _is_valid(array: Array) -> bool:
     """Validate the bytes of an array: booleans are 0 or 1, text is Unicode; any bytes are numbers."""
     if array.dtype.kind == "b" and array.size:
         return int(array.view(np.uint8).max()) <= 1

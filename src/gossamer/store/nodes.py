@@ -142,10 +142,10 @@ class Encoder:
 
     def _object(self, value: Any, path: tuple[str, ...]) -> Any:
         if isinstance(value, Stored):  # a snapshot of one moment
-            return run_shared(value, lambda: self._written(value, path))
-        return self._written(value, path)
+            return run_shared(value, lambda: self._encode_object(value, path))
+        return self._encode_object(value, path)
 
-    def _written(self, value: Any, path: tuple[str, ...]) -> Any:
+    def _encode_object(self, value: Any, path: tuple[str, ...]) -> Any:
         name, stored = name_of(type(value)), isinstance(value, Stored)
         given = value._parameters() if stored else {f.name: getattr(value, f.name) for f in fields(value) if f.init}
         node = {"type": "object", "class": name, "parameters": self._named(given, name, path)}

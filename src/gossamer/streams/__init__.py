@@ -113,7 +113,7 @@ def open_stream(
         check_delimiter(delimiter, decimal)
     if format is not None:
         _checks.one_of("open_stream", "format", format, FORMATS)
-    ending = ENDINGS.get(_end(source))
+    ending = ENDINGS.get(_suffix(source))
     if (format or ending) == "parquet" and isinstance(source, (str, os.PathLike)):
         _check_text_only("parquet", decimal, encoding)
         return ParquetStream(source, os.path.basename(os.fspath(source)), options(target))
@@ -130,7 +130,7 @@ def open_stream(
             return JSONStream(data, options(target))
         if form == "libsvm":
             return LIBSVMStream(data, options(LABEL if target is None and task != "novelty" else target), n_features)
-        if delimiter is None and _end(source) == ".tsv":
+        if delimiter is None and _suffix(source) == ".tsv":
             delimiter = "\t"
         return CSVStream(data, options(target), delimiter, header, decimal)
     except BaseException:
@@ -145,7 +145,7 @@ def _check_text_only(form: str, decimal: str, encoding: str | None) -> None:
         raise _checks.wrong("open_stream", "encoding", "left out for Parquet, which has its own", encoding)
 
 
-def _end(source: Any) -> str:
+def _suffix(source: Any) -> str:
     """The ending of a name, without that of an archive; empty if there is no name."""
     name = os.fspath(source) if isinstance(source, os.PathLike) else source
     if not isinstance(name, str):

@@ -173,7 +173,7 @@ def decode(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
             text = decoder.decode(piece).encode()
         except UnicodeError:
             decoder.setstate(state)
-            yield from _until_wrong(decoder, piece)
+            yield from _decode_until_error(decoder, piece)
             raise DamagedError(f"it is not {encoding}, after {count} bytes or a few more") from None
         count += len(piece)
         if text:
@@ -186,7 +186,7 @@ def decode(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         yield text
 
 
-def _until_wrong(decoder: codecs.IncrementalDecoder, piece: bytes) -> Iterator[bytes]:
+def _decode_until_error(decoder: codecs.IncrementalDecoder, piece: bytes) -> Iterator[bytes]:
     good = []
     for i in range(len(piece)):
         try:

@@ -74,7 +74,7 @@ class CSVStream(Stream):
                 fields = parsed["fields"]
                 check_width(fields - 1, self._options.max_features)  # one may be the target
             elif parsed["error"]:
-                raise self._problem(parsed, 1, [f"c{i + 1}" for i in range(fields)])
+                raise self._parse_error(parsed, 1, [f"c{i + 1}" for i in range(fields)])
             elif len(parsed["y"]):
                 texts = [self._decode(values[0]) for _, values in parsed["texts"]]
                 return texts, int(parsed["starts"][1]), int(parsed["lines"][1])
@@ -96,7 +96,7 @@ class CSVStream(Stream):
                 break
         if not len(parsed["y"]):
             line = self._line + int(parsed["lines"][-1])
-            raise self._problem(parsed, 1, self._columns, line) if parsed["error"] else self._empty()
+            raise self._parse_error(parsed, 1, self._columns, line) if parsed["error"] else self._empty()
         sample, texts = dict[str, Sampled](), parsed["texts"][::-1]
         parsed.clear()
         for name in self._columns:
@@ -199,10 +199,11 @@ class CSVStream(Stream):
         target = self.schema.target
         if target is not None and target.kind in ("number", "integer"):
             values[target.name] = parsed["y"]
-        error = self._problem(parsed, before + count + 1, self._columns, int(lines[-1])) if parsed["error"] else None
+        row, line = before + count + 1, int(lines[-1])
+        error = self._parse_error(parsed, row, self._columns, line) if parsed["error"] else None
         taken = int(parsed["starts"][-1])
         self._used += taken
-        self._line = int(lines[-1])
+        self._line = line
         block = Block(count, values, parsed["starts"] + offset, lines, parsed["X"], error)
         return (block.cut(*min(wrong, key=lambda each: each[0])) if wrong else block), taken
 
@@ -227,7 +228,7 @@ class CSVStream(Stream):
         except UnicodeDecodeError:
             raise ValueError(f"{self.name}, header: must be UTF-8. Got {value[:40]!r} instead.") from None
 
-    def _problem(self, parsed: dict[str, Any], row: int, columns: list[str], line: int = 1) -> ValueError:
+    def _parse_error(self, parsed: dict[str, Any], row: int, columns: list[str], line: int = 1) -> ValueError:
         """The parser's error in words."""
         what, fields, width = parsed["error"], parsed["fields"], len(columns)
         column = columns[min(parsed["column"], width - 1)]
@@ -275,7 +276,7 @@ def _joined(blocks: list[Block]) -> Block:
     values: dict[str, Values] = {}
     for name, first in blocks[0].values.items():
         parts: list[Any] = [block.values[name] for block in blocks]
-        values[name] = _joined_texts(parts) if isinstance(first, Coded) else np.concatenate(parts)
+        values[name] = _join_texts(parts) if isinstance(first, Coded) else np.concatenate(parts)
     starts = np.concatenate([block.starts[: block.rows] for block in blocks] + [blocks[-1].starts[-1:]])
     lines = [block.lines for block in blocks if block.lines is not None]
     return Block(
@@ -285,7 +286,7 @@ def _joined(blocks: list[Block]) -> Block:
     )  # fmt: skip
 
 
-def _joined_texts(parts: list[Any]) -> Coded:
+def _join_texts(parts: list[Any]) -> Coded:
     places: dict[str, int] = {}
     codes = []
     for part in parts:

@@ -35,22 +35,24 @@ class Seen:
 def look(sample: Mapping[str, Sampled]) -> dict[str, Seen]:
     """A summary of each column of a sample; columns that share their values share it."""
     made: dict[int, Seen] = {}
-    return {name: made.get(id(found)) or made.setdefault(id(found), _look(found)) for name, found in sample.items()}
+    for found in sample.values():
+        made[id(found)] = made.get(id(found)) or _summarize(found)
+    return {name: made[id(found)] for name, found in sample.items()}
 
 
-def _look(found: Sampled) -> Seen:
+def _summarize(found: Sampled) -> Seen:
     kind, values = kind_of(found), found.values
     if isinstance(values, Coded):
         missing = int(np.count_nonzero(values.codes < 0))
         example = values.values[0][:40] if values.values else None
         if kind != "text":
             return Seen(kind, missing, None, example)
-        return Seen(kind, missing, len(values.values), example, _hint(values.values, found.decimal))
+        return Seen(kind, missing, len(values.values), example, _guess(values.values, found.decimal))
     there = values[~np.isnan(values)]
     return Seen(kind, len(values) - len(there), None, f"{there[0]:g}" if len(there) else None)
 
 
-def _hint(texts: list[str], decimal: str) -> str:
+def _guess(texts: list[str], decimal: str) -> str:
     """A guess at the intended kind of a text column."""
     some = texts[:50]
     if not some or not all(len(text) <= 40 and DISGUISED.fullmatch(text) for text in some):

@@ -29,9 +29,9 @@ def find_schema(
     """The schema of a stream, from its first rows and the user's options."""
     names = Names(sample)
     goal = None if target is None else _named("target", target, names)
-    chosen = None if columns is None else [_named("columns", each, names) for each in _several("columns", columns)]
+    chosen = None if columns is None else [_named("columns", each, names) for each in _check_list("columns", columns)]
     wanted = names.all if chosen is None else chosen
-    without = {goal, *(_named("ignore", column, names) for column in _several("ignore", ignore))}
+    without = {goal, *(_named("ignore", column, names) for column in _check_list("ignore", ignore))}
     for name, kind in kinds.items():
         _named("kinds", name, names)
         _checks.one_of("open_stream", "kinds", kind, KINDS)
@@ -99,10 +99,10 @@ def is_number(text: str, decimal: str = ".") -> bool:
     >>> is_number("-1.5e3"), is_number("1,5"), is_number("1,5", ",")
     (True, False, True)
     """
-    return NUMBER.fullmatch(text if decimal == "." else _with_point(text, decimal)) is not None
+    return NUMBER.fullmatch(text if decimal == "." else _use_point(text, decimal)) is not None
 
 
-def _with_point(text: str, decimal: str) -> str:
+def _use_point(text: str, decimal: str) -> str:
     return "no number" if "." in text else text.replace(decimal, ".")
 
 
@@ -141,7 +141,7 @@ def _target_kind(sampled: Sampled, kind: str | None, task: str | None) -> str:
     if isinstance(values, Coded):
         texts = values.values
         if sampled.decimal != ".":
-            texts = [_with_point(text, sampled.decimal) for text in texts]
+            texts = [_use_point(text, sampled.decimal) for text in texts]
         values = values.map([float(text) for text in texts])
     known = values[np.isfinite(values)]
     whole = bool(np.all(known == np.floor(known)))
@@ -169,7 +169,7 @@ def _named(parameter: str, wanted: str | int, names: Names) -> str:
     raise _checks.wrong("open_stream", parameter, f"among the columns {names.shown()}", wanted)
 
 
-def _several(parameter: str, given: Any) -> list[Any]:
+def _check_list(parameter: str, given: Any) -> list[Any]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise _checks.wrong("open_stream", parameter, "a list of names or positions", given)
     return list(given)

@@ -27,12 +27,12 @@ class ParquetStream(Stream):
         parquet = _checks.extra("pyarrow.parquet", "Parquet", "io")
         self.name = name
         self._given = source
-        with self._readable():
+        with self._translate_errors():
             self._file = parquet.ParquetFile(source, page_checksum_verification=True)
         super().__init__(options)
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Turn errors of pyarrow into a ValueError that names the file; errors of the disk stay OSErrors."""
         import pyarrow
 
@@ -45,7 +45,7 @@ class ParquetStream(Stream):
             raise ValueError(f"{self.name} must be a whole Parquet file. Got an error: {reason}") from None
 
     def _begin(self, at: Any) -> None:
-        with self._readable():
+        with self._translate_errors():
             names = self._file.schema_arrow.names
         check_width(len(names) - 1, self._options.max_features)
         if (again := repeated(names)) is not None:
@@ -76,7 +76,7 @@ class ParquetStream(Stream):
         if not count:
             raise ValueError(f"{self.name} must be a whole Parquet file. Got fewer rows than it says.")
         empty = {name: Sampled(np.zeros(0), "number") for name in unused}
-        chained = {name: without(_chained(parts), self._options) for name, parts in first.items()}
+        chained = {name: without(_concatenate(parts), self._options) for name, parts in first.items()}
         return {**{name: sampled(name, values, self.bad) for name, values in chained.items()}, **empty}
 
     def _settle(self) -> None:
@@ -99,7 +99,7 @@ class ParquetStream(Stream):
                 groups.append(group)
         batches = self._file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False)
         while True:
-            with self._readable():
+            with self._translate_errors():
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -142,7 +142,7 @@ class ParquetStream(Stream):
         return typed_block(self, {name: self._column(batch[name], name) for name in kinds}, kinds, starts)
 
     def _column(self, column: Any, name: str) -> Any:
-        with self._readable():
+        with self._translate_errors():
             values = _column(column)
         if values is None:
             rule = "must hold numbers, booleans, dates or text (or be in ignore=)"
@@ -164,7 +164,7 @@ def _footer_sum(file: Any) -> int:
     return check
 
 
-def _chained(parts: list[Any]) -> Any:
+def _concatenate(parts: list[Any]) -> Any:
     return [value for part in parts for value in part] if isinstance(parts[0], list) else np.concatenate(parts)
 
 

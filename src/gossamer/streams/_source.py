@@ -74,7 +74,7 @@ class Source:
     def read(self, count: int) -> bytes:
         """The next ``count`` bytes, fewer only at the end or before damaged data."""
         self._fill(count)
-        return self._taken(count)
+        return self._consume(count)
 
     def piece(self, count: int, held: int = 0) -> tuple[bytes, bool]:
         """At most ``count`` bytes and whether they are the last; from a pipe the bytes that have arrived, at least one.
@@ -86,10 +86,10 @@ class Source:
             return data, self._ended and not self._ready
         if not self._ready:
             self._ready = self._file.piece(count, held)
-        data = self._taken(count)
+        data = self._consume(count)
         return data, not data
 
-    def _taken(self, count: int) -> bytes:
+    def _consume(self, count: int) -> bytes:
         data, self._ready = self._ready[:count], self._ready[count:]
         if self.offset < HEAD:
             self._head += data[: HEAD - self.offset]
@@ -125,9 +125,9 @@ class Source:
     def mark(self, offset: int) -> dict[str, int]:
         """The data that `skip` needs to resume at an offset that has been read."""
         check = zlib.crc32(self._head[: min(offset, HEAD)])
-        return {"offset": offset, "check": check, "sum": self._sum_to(offset)}
+        return {"offset": offset, "check": check, "sum": self._checksum(offset)}
 
-    def _sum_to(self, offset: int) -> int:
+    def _checksum(self, offset: int) -> int:
         """The checksum of all bytes up to an offset; offsets only grow."""
         while self._unsummed and self._summed < offset:
             data = memoryview(self._unsummed.pop(0))  # a view: what remains of a piece is not copied for each row
@@ -150,8 +150,8 @@ class Source:
         while self.offset < offset:
             if not self.read(min(PIECE, offset - self.offset)):
                 raise ChangedDataError(f"{self.name} has become shorter", f"{self.offset} of {offset} bytes")
-            self._sum_to(self.offset)
-        if known is not None and self._sum_to(offset) != known:
+            self._checksum(self.offset)
+        if known is not None and self._checksum(offset) != known:
             raise ChangedDataError(f"{self.name} has changed in its first {offset} bytes", mark)
 
     def _jump(self, offset: int) -> None:

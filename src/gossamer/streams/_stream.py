@@ -167,7 +167,7 @@ class Stream:
         position = options.position
         if position is None:
             self._begin(None)
-            self.schema = self._found()
+            self.schema = self._infer_schema()
         else:
             if position.get("format") != self.format or position.get("version") != VERSION:
                 rule = f"one that a stream of format {self.format!r} gave"
@@ -279,7 +279,7 @@ class Stream:
                     raise self._empty() if self._row == 0 else StopIteration
                 chunk = self._chunk(block)
                 if isinstance(self._error, BadRowError) and self._options.bad_rows == "skip":
-                    self._leave_out(self._error)
+                    self._skip_row(self._error)
                     self._careful = 16  # rows after a bad one are read again: few of them, so that time stays linear
                 elif self._careful:
                     self._careful = 2 * self._careful if self._careful < self._options.chunk_rows else 0
@@ -299,12 +299,12 @@ class Stream:
 
     # --------------------------------------------------------------------------------------------------- the work
 
-    def _found(self) -> Schema:
+    def _infer_schema(self) -> Schema:
         o = self._options
         sample = self._sample()
         self._seen = look(sample)
         if o.schema is not None:
-            schema = self._fitting(o.schema, list(sample))
+            schema = self._check_schema(o.schema, list(sample))
         else:
             most = o.max_features if self.bounded else None
             schema = find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories, most)
@@ -314,7 +314,7 @@ class Stream:
         self._means = Means(len(schema.names), means, o.keep_means)
         return schema
 
-    def _leave_out(self, error: BadRowError) -> None:
+    def _skip_row(self, error: BadRowError) -> None:
         """Go on after the row that the stream has stopped at, if the format can; count it."""
         if not self._pass_over(self._at, self._at_line):
             return
@@ -335,7 +335,7 @@ class Stream:
         rows = min(rows, max(1, CELLS // len(self.schema.names))) if self.bounded else rows
         return min(rows, self._careful) if self._careful else rows
 
-    def _fitting(self, schema: Schema, names: list[str]) -> Schema:
+    def _check_schema(self, schema: Schema, names: list[str]) -> Schema:
         """A schema given, for data that must have its features; its target is used if it is there."""
         known = set(names)
         for column in schema.features:

@@ -31,14 +31,14 @@ def frames(source: str | Path) -> Iterator[tuple[str, Image]]:
     folder inside, where there is one), or a camera's number."""
     cv2 = opencv()
     if str(source).isdigit():
-        yield from _captured(cv2.VideoCapture(int(str(source))), f"camera {source}")
+        yield from _capture(cv2.VideoCapture(int(str(source))), f"camera {source}")
     elif Path(source).is_dir() or zipfile.is_zipfile(source):
-        names, read = _listing(Path(source))
+        names, read = _list_images(Path(source))
         chosen = [name for name in names if "input" in Path(name).parts[:-1]] or names
         for name in chosen:
-            yield name, _decoded(cv2, name, read(name), cv2.IMREAD_COLOR)
+            yield name, _decode(cv2, name, read(name), cv2.IMREAD_COLOR)
     elif Path(source).is_file():
-        yield from _captured(cv2.VideoCapture(str(source)), str(source))
+        yield from _capture(cv2.VideoCapture(str(source)), str(source))
     else:
         rule = "a video file, image folder, zip file or number of a camera"
         raise _checks.wrong("frames", "source", rule, str(source))
@@ -49,11 +49,11 @@ def truths(source: str | Path) -> dict[int, Callable[[], Image]]:
     cv2 = opencv()
     if not (Path(source).is_dir() or (Path(source).is_file() and zipfile.is_zipfile(source))):
         raise _checks.wrong("truths", "source", "a folder or zip file of masks", str(source))
-    names, read = _listing(Path(source))
+    names, read = _list_images(Path(source))
     chosen = [name for name in names if "groundtruth" in Path(name).parts[:-1]] or names
 
     def reader(name: str) -> Callable[[], Image]:
-        return lambda: _decoded(cv2, name, read(name), cv2.IMREAD_GRAYSCALE)
+        return lambda: _decode(cv2, name, read(name), cv2.IMREAD_GRAYSCALE)
 
     return {number: reader(name) for name in chosen if (number := number_of(name)) is not None}
 
@@ -68,7 +68,7 @@ def number_of(name: str) -> int | None:
     return int(digits[-1]) if digits else None
 
 
-def _listing(source: Path) -> tuple[list[str], Callable[[str], bytes]]:
+def _list_images(source: Path) -> tuple[list[str], Callable[[str], bytes]]:
     """The images of a folder or zip file, sorted, and the function that reads an image."""
     if source.is_dir():
         names = [str(path.relative_to(source)) for path in source.rglob("*") if path.suffix.lower() in IMAGES]
@@ -77,14 +77,14 @@ def _listing(source: Path) -> tuple[list[str], Callable[[str], bytes]]:
     return sorted(name for name in archive.namelist() if name.lower().endswith(IMAGES)), archive.read
 
 
-def _decoded(cv2: Any, name: str, data: bytes, flag: int) -> Image:
+def _decode(cv2: Any, name: str, data: bytes, flag: int) -> Image:
     image: Image | None = cv2.imdecode(np.frombuffer(data, np.uint8), flag)
     if image is None:
         raise _checks.wrong("frames", "source", "of images that can be read", name)
     return image
 
 
-def _captured(capture: Any, name: str) -> Iterator[tuple[str, Image]]:
+def _capture(capture: Any, name: str) -> Iterator[tuple[str, Image]]:
     try:
         if not capture.isOpened():
             raise _checks.wrong("frames", "source", "a video that OpenCV can read", name)

@@ -144,20 +144,20 @@ class BackgroundSubtractor(Stored):
             if self.rate is not None:
                 raise _checks.wrong(self, "rate", "None for the rule 'silk', whose step is C", self.rate)
             reg = self.every / self.memory if self.reg is None else self.reg
-            C = self._patient(1.0 / (1.0 + reg)) * (1.0 + reg) if self.C is None else self.C
+            C = self._patient_step(1.0 / (1.0 + reg)) * (1.0 + reg) if self.C is None else self.C
             return 1.0 / (1.0 + reg), C / (1.0 + reg), C
         if self.C is not None:
             raise _checks.wrong(self, "C", "None for the rule 'norma', whose step is rate", self.C)
         decay = self.every / self.memory
         if decay >= 1:
             raise _checks.wrong(self, "memory", "larger than every", self.memory)
-        rate = self._patient(1.0 - decay) if self.rate is None else self.rate
+        rate = self._patient_step(1.0 - decay) if self.rate is None else self.rate
         reg = decay / rate if self.reg is None else self.reg
         if rate * reg >= 1:
             raise _checks.wrong(self, "reg", "such that rate * reg < 1", f"{rate} * {reg}")
         return 1.0 - rate * reg, rate, rate
 
-    def _patient(self, keep: float, patience: float | None = None) -> float:
+    def _patient_step(self, keep: float, patience: float | None = None) -> float:
         """The step with which a new colour reaches the threshold after ``patience`` frames."""
         rounds = (self.patience if patience is None else patience) / self.every
         grown = (1.0 - keep**rounds) / (1.0 - keep) if keep < 1 else rounds
@@ -190,7 +190,7 @@ class BackgroundSubtractor(Stored):
             self._seen = bank, np.shape(frame)
         step = -1.0 if learningRate < 0 or learningRate == 1 else 0.0
         if 0 < learningRate < 1:
-            step = self._patient(self._options["keep"], 1.0 / learningRate)
+            step = self._patient_step(self._options["keep"], 1.0 / learningRate)
         bank.apply(pixels, step, mask)
         return mask
 

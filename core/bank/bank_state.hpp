@@ -1,5 +1,5 @@
 // One model of a bank, and its bytes: little-endian numbers one after the other, as docs/bank.md lists them;
-// gossamer/_compact.py reads them too.
+// gossamer/bank/compact.py reads them too.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -86,7 +86,6 @@ template <class T> struct Model {
 
     explicit Model(const Make& make)
         : make(make), two(kernel(1.0), make.two, make.features), mean(make.features), squares(make.features) {
-        std::visit([&](const auto& b) { reshapes_ = reshapes<std::decay_t<decltype(b)>>; }, make.two.budget);
         if (make.many) many = std::make_unique<Learner<T>>(kernel(1.0), *make.many, make.features);
         for (int c = 0; c < make.given; ++c) order.push_back(static_cast<std::uint32_t>(c));
         is_many = make.given >= 0 && make.many;
@@ -130,14 +129,23 @@ template <class T> struct Model {
         const auto m = static_cast<std::size_t>(e.size());
         const bool same = m > 0 && std::all_of(e.kappas.begin(), e.kappas.end(), [&](double k) { return k == e.kappas[0]; });
         const bool wide = loop.steps > std::numeric_limits<std::uint32_t>::max();
-        const Values inverse = e.inverse.active ? e.inverse.triangle() : Values{};
+        std::vector<Values> arrays;  // of the parts
+        bool has_packed = false;
+        each_field(loop, [&](const char*, const auto& field) {
+            if constexpr (!is_number<std::decay_t<decltype(field)>>) {
+                arrays.emplace_back(pack(field));
+                has_packed = has_packed || (packed_length(field, e.size()) && !arrays.back().empty());
+            }
+        });
+        std::size_t packed = 0;
+        for (const Values& values : arrays) packed += values.size();
         w.bytes.clear();
-        w.bytes.reserve(256 + 4 * order.size() + 16 * mean.size() + 8 * inverse.size() +
+        w.bytes.reserve(256 + 4 * order.size() + 16 * mean.size() + 8 * packed +
                         m * (16 * (e.raw.size() + e.trace.size()) + 16 + sizeof(T) * make.features));
         w.number(version);
         w.number(static_cast<std::uint8_t>(sizeof(T)));
         w.number(static_cast<std::uint8_t>((is_many ? many_scores : 0) | (wide ? wide_births : 0) | (same ? one_kappa : 0) |
-                                           (inverse.empty() ? 0 : with_inverse)));
+                                           (has_packed ? with_packed : 0)));
         w.number(std::uint8_t{0});
         for (std::size_t size : {static_cast<std::size_t>(make.features), m, e.raw.size(), order.size()})
             w.number(static_cast<std::uint32_t>(size));
@@ -146,10 +154,12 @@ template <class T> struct Model {
         for (std::int64_t number : {e.refresh_in, loop.steps, loop.updates, loop.mistakes}) w.number(number);
         if (!e.trace.empty())
             for (double number : {e.trace_scale, e.mix, e.inner, e.rate}) w.number(number);
-        if (reshapes_) {
-            w.number(e.spent);
-            w.number(e.inverse.age);
-        }
+        each_field(loop, [&](const char*, const auto& field) {
+            if constexpr (is_number<std::decay_t<decltype(field)>>)
+                w.number(field);
+            else if (!packed_length(field, e.size()))
+                w.number(static_cast<std::int64_t>(pack(field).size()));
+        });
         if (make.own_width) w.number(gamma);
         if (make.scaled) {
             w.number(weight);
@@ -164,7 +174,7 @@ template <class T> struct Model {
         for (std::int64_t birth : e.births) wide ? w.number(birth) : w.number(static_cast<std::uint32_t>(birth));
         const std::vector<T> points = learner.points().rows();
         w.array(points.data(), points.size());
-        w.array(inverse.data(), inverse.size());
+        for (const Values& values : arrays) w.array(values.data(), values.size());
     }
 
     // The model of these bytes, which are checked.
@@ -204,11 +214,16 @@ template <class T> struct Model {
             e.inner = r.number<double>() * (halve ? 0.5 : 1.0);
             e.rate = r.number<double>();
         }
-        if (reshapes_) {
-            e.spent = r.number<double>();
-            e.inverse.age = r.number<std::int64_t>();
-            if (!countable(e.inverse.age)) Reader::fail("a model of this bank");
-        }
+        lengths_.clear();
+        each_field(loop, [&](const char*, auto& field) {
+            using F = std::decay_t<decltype(field)>;
+            if constexpr (is_number<F>) {
+                field = r.number<F>();
+                if (!std::is_floating_point_v<F> && !countable(static_cast<std::int64_t>(field))) Reader::fail("a model of this bank");
+            } else if (!packed_length(field, static_cast<int>(m))) {
+                lengths_.push_back(r.number<std::int64_t>());
+            }
+        });
         if (make.own_width) {
             const double width = r.number<double>();
             if (!(width > 0 && std::isfinite(width))) Reader::fail("a model of this bank");
@@ -253,27 +268,23 @@ template <class T> struct Model {
         }
         points_.resize(static_cast<std::size_t>(m) * d);
         r.array(points_.data(), points_.size());
-        const std::int64_t age = e.inverse.age;
-        e.inverse.clear();
-        if ((flags & with_inverse) != 0) read_inverse(r, m);
+        read_arrays(r, loop, static_cast<int>(m), (flags & with_packed) != 0, purpose != Purpose::ask);
         if (r.left() != 0 || !tiles<T>().finite(points_.data(), points_.size())) Reader::fail("a model of this bank");
         if (purpose == Purpose::ask) return learner.restore_points(points_, {}, false);
-        e.inverse.age = age;
-        if ((flags & with_inverse) != 0) e.inverse.set_triangle(inverse_, static_cast<int>(m));
         e.restored();
         learner.restore_points(points_, {});
     }
 
 private:
     static constexpr std::uint8_t version = 1;
-    enum Flag : std::uint8_t { many_scores = 1, wide_births = 2, one_kappa = 4, with_inverse = 8 };
+    enum Flag : std::uint8_t { many_scores = 1, wide_births = 2, one_kappa = 4, with_packed = 8 };
     static constexpr int most_tracked = 4096;
 
-    bool reshapes_ = false;  // whether the budget has numbers of its own
-    double in_use_ = 1;      // the gamma of the kernels as they stand
-    std::string fresh_;      // a model that has learned nothing
+    double in_use_ = 1;  // the gamma of the kernels in use
+    std::string fresh_;  // a model that has learned nothing
     std::vector<T> points_;
-    Values inverse_;
+    std::vector<std::int64_t> lengths_;
+    Values values_;
 
     Kernel kernel(double width) const {
         if (!make.own_width) return Kernel(make.kernel, make.features);
@@ -282,16 +293,30 @@ private:
 
     static bool countable(std::int64_t count) { return count >= 0 && count <= std::int64_t(1) << 62; }
 
-    // a Q as a budget that projects keeps it: finite, its diagonal positive
-    void read_inverse(Reader& r, std::size_t m) {
-        const std::size_t count = m * (m + 1) / 2;
-        if (m == 0 || count > r.left() / sizeof(double) || !std::holds_alternative<Project>(make.two.budget))
-            Reader::fail("a model of this bank");
-        inverse_.resize(count);
-        r.array(inverse_.data(), count);
-        bool sound = tiles<double>().finite(inverse_.data(), count);
-        for (std::size_t i = 0; i < m; ++i) sound = sound && inverse_[i * (i + 3) / 2] > 0;
-        if (!sound) Reader::fail("a model of this bank");
+    // the state of the budget, then that of the rule
+    template <class L, class F> static void each_field(L& loop, F&& f) {
+        std::visit([&](auto& b) { each_packed(b.state, f); }, loop.budget);
+        std::visit([&](auto& r) { each_packed(r.state, f); }, loop.rule);
+    }
+
+    // The arrays of that state: some by the lengths that were read before, those whose length the points say if there are
+    // any (`with_packed`). They are only checked, and not kept, for a model that does not learn.
+    void read_arrays(Reader& r, Loop& loop, int m, bool packed, bool learns) {
+        std::size_t next = 0;
+        bool taken = false;
+        each_field(loop, [&](const char*, auto& field) {
+            if constexpr (!is_number<std::decay_t<decltype(field)>>) {
+                const auto fixed = packed_length(field, m);
+                const std::size_t count = fixed ? (packed ? *fixed : 0) : static_cast<std::size_t>(lengths_[next++]);
+                taken = taken || fixed;
+                if (count > r.left() / sizeof(double) || (fixed && packed && m == 0)) Reader::fail("a model of this bank");
+                values_.resize(count);
+                r.array(values_.data(), count);
+                if (!fits(field, values_, m)) Reader::fail("a model of this bank");
+                if (learns) unpack(field, values_, m);
+            }
+        });
+        if (packed && !taken) Reader::fail("a model of this bank");
     }
 
     static void read_rows(Reader& r, Rows2& rows, std::size_t m, std::size_t outputs, bool halve) {

@@ -8,13 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/gram_inverse.hpp"
 #include "engine/ranking.hpp"
+#include "parts/part.hpp"
 #include "simd/tiles.hpp"
 
 namespace gossamer {
 
-using Values = std::vector<double>;
 using Rows2 = std::vector<Values>;  // [output][slot]
 
 enum class Average { none, sparse, all };
@@ -37,6 +36,12 @@ struct Fold {
     explicit operator bool() const { return main != 1 || trace != 1; }
 };
 
+// How two points become one: z = h x_1 + (1 - h) x_2, to which the coefficients go by the factors u and w; the squared norm
+// of what is lost.
+struct Blend {
+    double h = 0, u = 0, w = 0, lost2 = 0;
+};
+
 struct Expansion {
     static constexpr double fold_at = 1e6;
     static constexpr std::int64_t refresh_every = 10000;
@@ -51,9 +56,6 @@ struct Expansion {
     double scale = 1, trace_scale = 1, offset = 0, norm2 = 0;
     double mix = 0, inner = 0, rate = 0;  // of the trace: v = w + mix f, <f, v>, SVMD's step size
     double discarded = 0;                 // the norms of what was thrown away, added up
-    double spent = 0;                     // of the Forgetron's bound
-    double room = 0, window_lost = 0;     // of a budget that grows
-    std::int64_t window = 0;
 
     Average average = Average::none;
     double rounds_scale = 0, offset_sum = 0;
@@ -67,7 +69,6 @@ struct Expansion {
     std::ptrdiff_t stride = 0;
     bool with_ids = false;
     std::unordered_map<std::int64_t, int> slot_of;
-    Inverse inverse;          // for budgets that project
     mutable Ranking ranking;  // for budgets that look for the first of many slots
 
     bool tracks() const { return with_gram || evaluator != nullptr; }  // the norm through removals
@@ -167,7 +168,7 @@ struct Expansion {
                 inner += trace_move[c] * f[c] + move[c] * v[c] + move[c] * trace_move[c] * kappa;
             }
         }
-        add(cross, kappa * square(move));
+        add_to_norm(cross, kappa * square(move));
         kappas[slot] = kappa;
         roots[slot] = std::sqrt(kappa);
         births[slot] = birth;
@@ -186,63 +187,19 @@ struct Expansion {
         summed[0][slot] += raw[0][slot] * (rounds_scale - entered[slot]);
         entered[slot] = rounds_scale;
         raw[0][slot] += delta / scale;
-        add(2 * delta * value, delta * delta * kappas[slot]);
+        add_to_norm(2 * delta * value, delta * delta * kappas[slot]);
         measure(slot);
     }
 
-    // f <- f + sum_c move[c] P k((x, c), .), P the projection on the span of the points, which inverse.solve has found
-    void absorb(const double* move, const double* trace_move, const double* f, const double* v) {
-        const int n = outputs(), m = size();
-        double cross = 0;
-        for (int c = 0; c < n; ++c) {
-            cross += 2 * move[c] * f[c];
-            if (v != nullptr) inner += trace_move[c] * f[c] + move[c] * v[c] + move[c] * trace_move[c] * inverse.inside;
-        }
-        settle_sums();
-        for (int c = 0; c < n; ++c) {
-            tiles<double>().rank_two(raw[c].data(), move[c] / scale, inverse.weights.data(), 0.0, raw[c].data(), m);
-            if (v == nullptr) continue;
-            const double w = (trace_move[c] - mix * move[c]) / trace_scale;
-            tiles<double>().rank_two(trace[c].data(), w, inverse.weights.data(), 0.0, trace[c].data(), m);
-        }
-        measure_all();
-        const double whole = square(move);
-        add(cross, inverse.inside * whole);
-        discarded += std::sqrt(inverse.residual * whole);
-    }
-
-    // the function of a slot goes to the others by their share in it, and to the newcomer that takes its place, whose
-    // coefficients change by the share that stands at the slot
-    void spread(int slot, const Values& share, double* move, double* trace_move) {
+    // The coefficients of all points change: change(raw[c], c) and change_trace(trace[c], c) for each output, both unscaled.
+    // The norm is the caller's to keep.
+    template <class Change, class ChangeTrace> void change_all(Change&& change, ChangeTrace&& change_trace) {
         settle_sums();
         for (int c = 0; c < outputs(); ++c) {
-            const double a = raw[c][slot], w = trace.empty() ? 0.0 : trace[c][slot];
-            if (!trace.empty()) trace_move[c] -= trace_coef(c, slot) * share[slot];
-            move[c] -= scale * a * share[slot];
-            tiles<double>().rank_two(raw[c].data(), -a, share.data(), 0.0, share.data(), size());
-            raw[c][slot] = 0;
-            if (trace.empty()) continue;
-            tiles<double>().rank_two(trace[c].data(), -w, share.data(), 0.0, share.data(), size());
-            trace[c][slot] = 0;
+            change(raw[c], c);
+            if (!trace.empty()) change_trace(trace[c], c);
         }
-        measure_all();
-    }
-
-    // a term whose function was given to others by their weights in it; none is left in its slot
-    void hand_over(int slot, const Values& weights, double outside) {
-        settle_sums();
-        Values move;
-        for (int c = 0; c < outputs(); ++c) {
-            move.push_back(scale * raw[c][slot]);
-            tiles<double>().rank_two(raw[c].data(), raw[c][slot], weights.data(), 0.0, weights.data(), size());
-            raw[c][slot] = 0;
-            if (trace.empty()) continue;
-            tiles<double>().rank_two(trace[c].data(), trace[c][slot], weights.data(), 0.0, weights.data(), size());
-            trace[c][slot] = 0;
-        }
-        measure_all();
-        discarded += std::sqrt(outside * square(move.data()));
-        refresh_in = 0;
+        for (int i = 0; i < size(); ++i) measure(i);
     }
 
     // a' K_Y a of a slot's coefficients, unscaled; and of two slots'
@@ -256,8 +213,9 @@ struct Expansion {
     }
 
     // Two terms become one, in the slot of the first; the other is left without weight. kernel[i]: of the new point and
-    // the points; u, w: how much of each goes into it; lost2: the squared norm that does not.
-    void blend(int slot, int other, double u, double w, const Values& kernel, double lost2) {
+    // the points.
+    void blend(int slot, int other, const Blend& blend, const Values& kernel) {
+        const auto [h, u, w, lost2] = blend;
         settle_sums();
         norm2 = blended_norm2(slot, other, u, w, kernel);
         if (average == Average::all)
@@ -291,7 +249,6 @@ struct Expansion {
     // drop a term; the last one moves to its slot
     void remove(int slot) {
         leave(slot);
-        if (inverse.active) inverse.remove(slot);
         const int last = size() - 1;
         ranking.touch(slot);
         ranking.touch(last);
@@ -340,6 +297,15 @@ struct Expansion {
         norm2 = std::max(0.0, total);
         if (!trace.empty()) inner = product;
         refresh_in = evaluator == nullptr ? refresh_every : std::max<std::int64_t>(refresh_every, 16 * size());
+    }
+
+    // ||f||^2 after a step, and how much of its precision has gone
+    void add_to_norm(double cross, double square) {
+        const double gross = norm2 + std::abs(cross) + square;
+        norm2 = std::max(0.0, norm2 + cross + square);
+        if (!tracks() || gross == 0) return;
+        const double lost = norm2 > 0 ? per_digit * std::log(gross / norm2) : INFINITY;
+        refresh_in -= 1 + (lost < refresh_every ? static_cast<std::int64_t>(lost) : refresh_every);  // NaN too
     }
 
     // k(points, points) as it is kept, row-major
@@ -443,10 +409,6 @@ private:
         std::fill(entered.begin(), entered.end(), rounds_scale);
     }
 
-    void measure_all() {
-        for (int i = 0; i < size(); ++i) measure(i);
-    }
-
     // leaving_[i] = the kernel value of slots `slot` and i
     void gather(int slot) {
         const int m = size();
@@ -512,20 +474,11 @@ private:
                 const double b = trace_coef(c, slot);
                 inner += -a * (trace_scale * values_[outputs() + c] + mix * f) - b * f + a * b * kappas[slot];
             }
-            add(cross, square);
+            add_to_norm(cross, square);
         }
         if (average == Average::all)
             for (int c = 0; c < outputs(); ++c)
                 dropped[c].push_back(summed[c][slot] + raw[c][slot] * (rounds_scale - entered[slot]));
-    }
-
-    // ||f||^2 after a step, and how much of its precision has gone
-    void add(double cross, double square) {
-        const double gross = norm2 + std::abs(cross) + square;
-        norm2 = std::max(0.0, norm2 + cross + square);
-        if (!tracks() || gross == 0) return;
-        const double lost = norm2 > 0 ? per_digit * std::log(gross / norm2) : INFINITY;
-        refresh_in -= 1 + (lost < refresh_every ? static_cast<std::int64_t>(lost) : refresh_every);  // NaN too
     }
 
     void reserve_gram(int m) {

@@ -1,4 +1,4 @@
-// The twin of inverse.py: Q = K^-1 of the support points, kept by rank-one updates, for budgets that project.
+// The twin of gram_inverse.py: Q = K^-1 of the support points, kept by rank-one updates, for budgets that project.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -94,8 +94,8 @@ public:
         if (size_ == 0) clear();
     }
 
-    // whether Q must be made anew: a diagonal that cannot be, or its error in one row, looked at now and then; kernel(i, j):
-    // of the points
+    // Whether Q has lost its accuracy and must be made anew: an entry of its diagonal is not positive, or its error in one
+    // row, which is measured now and then, is too large. kernel(i, j): of the points.
     template <class Kernel> bool worn(int slot, Kernel&& kernel) {
         if (!std::all_of(diagonal_.begin(), diagonal_.end(), [](double q) { return q > 0 && q < INFINITY; })) return true;
         if (age < check_every) return false;
@@ -163,6 +163,19 @@ public:
         for (int i = 0; i < size_; ++i) values.insert(values.end(), &q_[i * stride_], &q_[i * stride_] + i + 1);
         return values;
     }
+
+    // as a field of a state (parts/part.hpp): the triangle, none while Q is not active; its age is a field of its own
+    std::vector<double> packed() const { return active ? triangle() : std::vector<double>(); }
+    static std::size_t packed_length(int points) { return static_cast<std::size_t>(points) * (points + 1) / 2; }
+    static bool fits(const std::vector<double>& values, int points) {
+        if (values.empty()) return true;
+        if (points == 0 || values.size() != packed_length(points)) return false;
+        if (!tiles<double>().finite(values.data(), values.size())) return false;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(points); ++i)
+            if (!(values[i * (i + 3) / 2] > 0)) return false;
+        return true;
+    }
+    void unpack(const std::vector<double>& values, int points) { set_triangle(values, values.empty() ? 0 : points); }
 
     void set_triangle(const std::vector<double>& values, int size) {
         size_ = 0;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/gate.hpp"
-#include "parts/kernels.hpp"
+#include "engine/kernel.hpp"
 #include "engine/loop.hpp"
 #include "engine/points.hpp"
 #include "engine/rows.hpp"

@@ -1,16 +1,18 @@
 // THE LOOP, over one block of rows whose kernel values are known or made on demand. The twin of loop.py.
 //
-// The kernel values stand in `g`, slots down, rows of the block across. Scores are kept as sixteen partial sums per row
-// and output; when a slot changes, only its own partial sums are made again, for the rows still to come.
+// The kernel values stand in `g`, slots down, rows of the block across. Loss, rule and budget meet here; the loop asks what
+// they need by their traits and never what they are.
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "parts/budgets.hpp"
 #include "engine/expansion.hpp"
-#include "parts/multiclass.hpp"
+#include "engine/partial_sums.hpp"
+#include "parts/budgets.hpp"
+#include "parts/losses.hpp"
 #include "parts/rules.hpp"
 #include "simd/tiles.hpp"
 
@@ -40,20 +42,92 @@ public:
             [&](const auto& r) {
                 with_ids_ = expansion.with_ids = r.needs_ids;
                 with_trace_ = r.needs_trace;
-                if constexpr (std::is_same_v<std::decay_t<decltype(r)>, SVMD>) trace_matters_ = r.meta > 0;
+                trace_matters_ = r.trace_matters();
                 expansion.rate = r.rate;
             },
             this->rule);
         if (with_trace_) expansion.trace.resize(1);
-        target_ = std::visit([](const auto& l) { return l.target; }, this->loss);
+        std::visit(
+            [&](const auto& b) {
+                needs_kernel_ = b.needs_kernel;
+                reaches_ = b.reaches;
+                expires_ = b.expires;
+                follows_ = b.follows;
+            },
+            this->budget);
         std::visit(
             [&](const auto& l) {
-                using L = std::decay_t<decltype(l)>;
-                if constexpr (std::is_same_v<L, Structured>) expansion.labels = l.labels;
-                if constexpr (many<L>) known_up_to(l.classes);
+                target_ = l.target;
+                expansion.labels = l.label_kernel();
+                if constexpr (many<std::decay_t<decltype(l)>>) known_up_to(l.classes);
             },
             this->loss);
     }
+
+    // A row that takes a step, as its budget sees it and acts on it.
+    template <class T, class Source> class Newcomer {
+    public:
+        Expansion& expansion;
+        const double kappa;  // k(x, x)
+
+        Newcomer(Loop& loop, int t, double kappa, const Block<T>& block, Source& source)
+            : expansion(loop.expansion), kappa(kappa), loop_(loop), t_(t), block_(block), source_(source) {}
+
+        // its coefficients and scores, one per output; v is null where no rule asks for a trace
+        double* move() { return loop_.move_.data(); }
+        double* trace_move() { return loop_.trace_move_.data(); }
+        const double* f() const { return loop_.f_.data(); }
+        const double* v() const { return loop_.with_trace_ ? loop_.v_.data() : nullptr; }
+        double size() const { return euclidean(loop_.move_); }
+        std::int64_t updates() const { return loop_.updates; }  // with this one
+        // its kernel values: row()[slot * stride()]
+        const T* row() const { return block_.g + t_; }
+        std::ptrdiff_t stride() const { return block_.ld; }
+        double kernel(int slot) const { return static_cast<double>(row()[slot * stride()]); }
+
+        // it gets the slot of a point, which is thrown away, or one more at the end; or is itself thrown away
+        void place(int slot) {
+            slot == gossamer::refuse ? refuse() : loop_.place(slot, t_, kappa, block_, source_);
+        }
+        void refuse() { expansion.discarded += std::sqrt(expansion.square(move()) * kappa); }
+        // all coefficients and its own, by a factor
+        void shrink(double factor) {
+            expansion.shrink(factor);
+            for (Values* values : {&loop_.f_, &loop_.move_})
+                for (double& x : *values) x *= factor;
+        }
+        // the coefficients of all points, as Expansion::change_all
+        template <class Change, class ChangeTrace> void change_all(Change&& change, ChangeTrace&& change_trace) {
+            expansion.change_all(change, change_trace);
+            all_changed_ = true;
+        }
+        // a point leaves with what weight it has; the last one takes its slot
+        void remove(int slot) { loop_.remove(slot, t_ + 1, block_, source_); }
+        // the points of two slots become one in the first; the other is left without weight
+        void blend(int slot, int other, const Blend& blend) {
+            Values column(expansion.size());
+            if constexpr (Source::blends)
+                source_.blend(t_, slot, other, blend.h, column.data());
+            else
+                loop_.blend(t_, slot, other, blend.h, column.data(), block_, source_);
+            expansion.blend(slot, other, blend, column);
+            all_changed_ = true;
+            predict();
+        }
+        // its scores once more, after the coefficients have changed
+        void predict() { loop_.see(t_, block_); }
+
+        void finish() {
+            if (all_changed_) loop_.sums_.all(expansion, block_.g, t_ + 1);
+        }
+
+    private:
+        Loop& loop_;
+        const int t_;
+        const Block<T>& block_;
+        Source& source_;
+        bool all_changed_ = false;
+    };
 
     // Source: place(row, slot) stores a newcomer and makes its column of g; remove(slot, last) moves the last point.
     // A direct source has no g: values(row, out) are the unscaled sums of every row of coefficients, kernel(row, slot) is
@@ -61,9 +135,7 @@ public:
     // In one that spreads, slots are coordinates: it adds a step to all of them itself, spread(move, trace_move), forget().
     template <class T, class Source> void run(const Block<T>& block, Source& source) {
         Expansion& e = expansion;
-        ld_ = block.ld;
-        rows_ = block.rows;
-        sum_all(block, 0);
+        sums_.begin(e, block.g, block.ld, block.rows);
         for (int t = 0; t < block.rows; ++t) {
             ++steps;
             e.begin_round();
@@ -74,7 +146,7 @@ public:
                 if (static_cast<int>(y) >= known) {
                     known_up_to(static_cast<int>(y) + 1);
                     if constexpr (Source::direct) source.grow();
-                    sum_all(block, t);
+                    sums_.all(e, block.g, t);
                     predict(block, t, source);
                 }
             } else {
@@ -89,28 +161,22 @@ public:
                             own == refuse ? 0.0 : e.scale * e.raw[0][own], updates, e.inner, e.rate};
             Step step = decide(example);
             if constexpr (!Source::direct)
-                if (own == refuse && inside(t, kappa, block)) {  // the step is taken there
-                    example.kappa = e.inverse.inside;
-                    step = decide(example);
+                if (reaches_ && own == refuse && kappa > 0 && moves()) {
+                    example.kappa = reach(t, kappa, block, source);
+                    if (example.kappa != kappa) step = decide(example);
                 }
             e.offset = step.offset;
             set_level(step.level);
             const double largest_score = largest(f_) + std::abs(e.offset);
             if (step.keep == 0) {
-                e.inverse.clear();
-                if constexpr (Source::spreads)
-                    source.forget();
-                else
-                    while (e.size() > 0) remove(e.size() - 1, t + 1, block, source);
-                e.scale = 1;
-                e.norm2 = 0;
+                forget_all(t, block, source);
             } else {
                 with_trace_ ? e.shrink(step.keep, step.trace) : e.shrink(step.keep);
                 const bool cleared = with_trace_ && step.trace.keep == 0;
                 const Fold fold = e.fold_if_needed();
                 if (fold || cleared) {
                     if constexpr (Source::direct) source.rescale(fold, cleared);
-                    sum_all(block, t + 1);
+                    sums_.all(e, block.g, t + 1);
                 }
             }
             for (int c = 0; c < e.outputs(); ++c) {
@@ -124,7 +190,7 @@ public:
                 ++updates;
                 own == refuse ? admit(t, kappa, block, source) : revise(own, t, block, source);
             }
-            for (int gone; (gone = expired()) != refuse;) {
+            for (int gone; expires_ && (gone = expired()) != refuse;) {
                 e.throw_away(gone);
                 remove(gone, t + 1, block, source);
             }
@@ -153,6 +219,11 @@ public:
         return false;
     }
 
+    // for a learner without kernel values: trees, features
+    void forbid_kernel() const {
+        if (needs_kernel_) throw std::invalid_argument("The 'budget' parameter of the core must be one without kernel values.");
+    }
+
     Loss loss;
     Rule rule;
     Budget budget;
@@ -162,95 +233,32 @@ public:
     std::int64_t steps = 0, updates = 0, mistakes = 0;
 
 private:
-    Values sums_;                       // [(coefficient row * 16 + partial sum) * ld + row of the block]
+    PartialSums sums_;
     Values f_, v_, move_, trace_move_;  // of the example at hand
     Values row_;                        // its kernel values, where they are needed in a row
     Values values_;                     // from a direct source
-    std::ptrdiff_t ld_ = 0;
-    int rows_ = 0;
-    bool with_ids_ = false, with_trace_ = false, trace_matters_ = false;
+    bool with_ids_ = false, with_trace_ = false, trace_matters_ = false;               // what the rule asks for
+    bool needs_kernel_ = false, reaches_ = false, expires_ = false, follows_ = false;  // and the budget
     Target target_ = Target::real;
 
-    // whether a row that moves the model lies in the span of the points, for a budget that projects
-    template <class T> bool inside(int t, double kappa, const Block<T>& block) {
-        const Project* project = std::get_if<Project>(&budget);
-        if (project == nullptr || !expansion.inverse.active || kappa <= 0) return false;
-        if (largest(move_) == 0 && !(trace_matters_ && largest(trace_move_) > 0)) return false;
-        expansion.inverse.solve(block.g + t, block.ld, kappa);
-        return expansion.inverse.residual <= project->tolerance * kappa;
+    bool moves() const { return largest(move_) != 0 || (trace_matters_ && largest(trace_move_) > 0); }
+
+    // the k(x, x) that the budget lets a row that moves the model be stepped with
+    template <class T, class Source> double reach(int t, double kappa, const Block<T>& block, Source& source) {
+        Newcomer<T, Source> newcomer(*this, t, kappa, block, source);
+        return std::visit([&](auto& b) { return b.reach(newcomer); }, budget);
     }
 
     // a newcomer: the budget finds it a slot, or not
     template <class T, class Source> void admit(int t, double kappa, const Block<T>& block, Source& source) {
         if constexpr (Source::spreads) return source.spread(move_.data(), trace_move_.data());
+        Newcomer<T, Source> newcomer(*this, t, kappa, block, source);
         std::visit(
-            [&](const auto& b) {
-                using B = std::decay_t<decltype(b)>;
-                if constexpr (!reshapes<B>) {
-                    const double size = euclidean(move_);
-                    const int slot = b.choose(expansion, size, kappa);
-                    if (slot == refuse)
-                        expansion.discarded += std::sqrt(expansion.square(move_.data()) * kappa);
-                    else
-                        place(slot, t, kappa, block, source);
-                } else if constexpr (!Source::direct) {
-                    if constexpr (std::is_same_v<B, Project>) project(b, t, kappa, block, source);
-                    if constexpr (std::is_same_v<B, Merge>) merge(b, t, kappa, block, source);
-                    if constexpr (std::is_same_v<B, Forgetron>) forget(b, t, kappa, block, source);
-                }
+            [&](auto& b) {
+                if constexpr (!Source::direct || !std::decay_t<decltype(b)>::needs_kernel) b.admit(newcomer);
             },
             budget);
-    }
-
-    // a newcomer where everything shrinks before the oldest leaves
-    template <class T, class Source>
-    void forget(const Forgetron& budget, int t, double kappa, const Block<T>& block, Source& source) {
-        Expansion& e = expansion;
-        if (e.size() < budget.limit) return place(e.size(), t, kappa, block, source);
-        const int slot = oldest_slot(e);
-        const double a = e.scale * e.raw[0][slot], sign = a < 0 ? -1.0 : 1.0;
-        const double value = e.at_slot(slot) + move_[0] * static_cast<double>(block.g[slot * block.ld + t]);
-        const double left = 15.0 / 32.0 * static_cast<double>(updates) - e.spent;
-        const double phi = Forgetron::factor(std::abs(a), e.kappas[slot], sign * value, left, &e.spent);
-        e.shrink(phi);
-        f_[0] *= phi;
-        move_[0] *= phi;
-        place(slot, t, kappa, block, source);
-    }
-
-    // a newcomer where the lightest point and the one that takes it best become one
-    template <class T, class Source>
-    void merge(const Merge& budget, int t, double kappa, const Block<T>& block, Source& source) {
-        Expansion& e = expansion;
-        const int m = e.size();
-        if (m < budget.limit) return place(m, t, kappa, block, source);
-        const int slot = Smallest{budget.limit, true}.choose(e, INFINITY, kappa);
-        const double a2 = e.weight2(slot);
-        int other = refuse;
-        double least = INFINITY, h = 0, u = 0, w = 0;
-        const auto lost = [&](int i, int halvings) {
-            const double k = e.between(slot, i), b2 = e.weight2(i), ab = e.product(slot, i);
-            return a2 + b2 + 2 * ab * k - Merge::blend(a2, b2, ab, std::log(k), halvings, &h, &u, &w);
-        };
-        for (int i = 0; i < m; ++i) {
-            if (i == slot || e.product(slot, i) <= 0 || e.between(slot, i) < 1e-12) continue;
-            const double loss = lost(i, 12);
-            if (loss >= least) continue;
-            least = loss;
-            other = i;
-        }
-        if (other == refuse) return place(slot, t, kappa, block, source);
-        const double lost2 = lost(other, 50);
-        Values column(m);
-        if constexpr (Source::blends)
-            source.blend(t, slot, other, h, column.data());
-        else
-            blend(t, slot, other, h, column.data(), block, source);
-        e.blend(slot, other, u, w, column, lost2);
-        see(t, block);
-        // the newcomer takes the other's slot, which weighs nothing now
-        place(other, t, kappa, block, source);
-        sum_all(block, t + 1);
+        newcomer.finish();
     }
 
     // f and v at row t once more, after the coefficients have changed
@@ -272,77 +280,9 @@ private:
         for (int i = 0; i < expansion.size(); ++i)
             column[i] = value(i == slot ? 1.0 : expansion.between(slot, i), i == other ? 1.0 : expansion.between(other, i));
         T *to = block.g + slot * block.ld, *from = block.g + other * block.ld;
-        for (int i = t; i < rows_; ++i)
+        for (int i = t; i < block.rows; ++i)
             to[i] = static_cast<T>(value(static_cast<double>(to[i]), static_cast<double>(from[i])));
         source.blend(slot, other, h);
-    }
-
-    // a newcomer where what leaves is projected on what stays
-    template <class T, class Source>
-    void project(const Project& budget, int t, double kappa, const Block<T>& block, Source& source) {
-        Expansion& e = expansion;
-        Inverse& q = e.inverse;
-        const auto kernel = [&](int i, int j) { return e.between(i, j); };
-        const auto remake = [&] { q.make(e.size(), 0.0, kernel, [](int, const Values&, double) { return false; }); };
-        if (!q.active && e.size() < budget.room(e)) {
-            place(e.size(), t, kappa, block, source);
-            if (budget.at_once) remake();
-            return;
-        }
-        if (!q.active) {  // full for the first time
-            first_inverse(budget.tolerance, t, block, source);
-            q.solve(block.g + t, block.ld, kappa);
-            see(t, block);
-        }
-        const bool known = q.residual <= std::max(budget.tolerance, Inverse::least_pivot) * kappa;
-        int slot = e.size();
-        if (!known && slot >= budget.room(e)) slot = budget.choose(e, e.square(move_.data()));
-        if (known || slot == refuse) {
-            e.absorb(move_.data(), trace_move_.data(), f_.data(), with_trace_ ? v_.data() : nullptr);
-            if (!known) budget.grow(e, std::sqrt(q.residual * e.square(move_.data())));
-            return sum_all(block, t + 1);
-        }
-        if (slot == e.size()) {
-            q.append();
-            place(slot, t, kappa, block, source);
-        } else {
-            const double outside = e.scale * e.scale * e.weight2(slot) / q.with_newcomer(slot);
-            double cross = 0, product = e.inner;
-            for (int c = 0; c < e.outputs(); ++c) {
-                cross += 2 * move_[c] * f_[c];
-                if (!with_trace_) continue;
-                product += trace_move_[c] * f_[c] + move_[c] * v_[c] + move_[c] * trace_move_[c] * kappa -
-                           e.scale * e.raw[c][slot] * e.trace_coef(c, slot) / q.with_newcomer(slot);
-            }
-            const double norm2 = e.norm2 + cross + kappa * e.square(move_.data()) - outside;
-            e.spread(slot, q.replace(slot), move_.data(), trace_move_.data());
-            place(slot, t, kappa, block, source);
-            e.norm2 = std::max(0.0, norm2);
-            e.inner = product;
-            e.discarded += std::sqrt(std::max(0.0, outside));
-            budget.grow(e, std::sqrt(std::max(0.0, outside)));
-            sum_all(block, t + 1);
-        }
-        if (q.worn(slot, kernel)) remake();
-    }
-
-    // the inverse of the points' kernel values; those that the others know already leave
-    template <class T, class Source> void first_inverse(double tolerance, int t, const Block<T>& block, Source& source) {
-        Expansion& e = expansion;
-        std::vector<int> gone;
-        do {
-            gone.clear();
-            e.inverse.make(
-                e.size(), std::max(tolerance, Inverse::least_pivot), [&](int i, int j) { return e.between(i, j); },
-                [&](int slot, const Values& weights, double outside) {
-                    e.hand_over(slot, weights, outside);
-                    gone.push_back(slot);
-                    return true;
-                });
-            if (!gone.empty()) e.inverse.clear();
-            for (auto slot = gone.rbegin(); slot != gone.rend(); ++slot) remove(*slot, t + 1, block, source);
-        } while (!gone.empty());
-        sum_all(block, t + 1);
     }
 
     template <class T, class Source> void place(int slot, int t, double kappa, const Block<T>& block, Source& source) {
@@ -352,7 +292,7 @@ private:
         e.place(slot, move_.data(), trace_move_.data(), kappa, steps, block.ids == nullptr ? -steps : block.ids[t],
                 f_.data(), with_trace_ ? v_.data() : nullptr, block.g + t, block.ld);
         source.place(t, slot);
-        appended ? extend_slot(slot, t + 1, block) : sum_slot(slot, t + 1, block);
+        appended ? sums_.extend(e, block.g, slot, t + 1) : sums_.slot(e, block.g, slot, t + 1);
     }
 
     // an example that came back: its own coefficient changes
@@ -363,7 +303,7 @@ private:
             return;
         }
         if constexpr (Source::direct) source.change(own);
-        sum_slot(own, t + 1, block);
+        sums_.slot(expansion, block.g, own, t + 1);
     }
 
     // a slot that has no part in the next round
@@ -408,8 +348,8 @@ private:
         const int n = e.outputs();
         const auto unscaled = [&](const Values& coefs, int row) {
             if constexpr (Source::direct) return values_[row];
-            if (ld_ == 1) return tiles<T>().dot(block.g, coefs.data(), expansion.size());
-            return fold(sums_at(row, 0) + t, ld_);
+            if (block.ld == 1) return tiles<T>().dot(block.g, coefs.data(), expansion.size());
+            return sums_.at(row, t);
         };
         if constexpr (Source::direct) {
             values_.resize(e.raw.size() + e.trace.size());
@@ -445,42 +385,22 @@ private:
     template <class T, class Source> void remove(int slot, int from, const Block<T>& block, Source& source) {
         const int last = expansion.size() - 1;
         expansion.remove(slot);
+        if (follows_) std::visit([&](auto& b) { b.removed(slot); }, budget);
         if (slot != last) std::copy_n(block.g + last * block.ld, block.ld, block.g + slot * block.ld);
         source.remove(slot, last);
-        sum_slot(slot, from, block);
-        if (last % partial_sums != slot % partial_sums) sum_slot(last, from, block);
+        sums_.slot(expansion, block.g, slot, from);
+        if (last % partial_sums != slot % partial_sums) sums_.slot(expansion, block.g, last, from);
     }
 
-    double* sums_at(int row, int q) { return sums_.data() + (static_cast<std::ptrdiff_t>(row) * partial_sums + q) * ld_; }
-
-    template <class F> void each_row(F&& f) {
-        int row = 0;
-        for (const Values& coefs : expansion.raw) f(coefs, row++);
-        for (const Values& coefs : expansion.trace) f(coefs, row++);
-    }
-
-    // the partial sums that a slot is in, made again for the rows from `from` on
-    template <class T> void sum_slot(int slot, int from, const Block<T>& block) {
-        if (ld_ <= 1 || from >= rows_) return;
-        const int q = slot % partial_sums;
-        each_row([&](const Values& coefs, int row) {
-            tiles<T>().partial(block.g, ld_, coefs.data(), expansion.size(), q, from, rows_, sums_at(row, q), false);
-        });
-    }
-
-    // one more term at the end of the partial sums of the last slot: the same bits, in less time
-    template <class T> void extend_slot(int slot, int from, const Block<T>& block) {
-        if (ld_ <= 1 || from >= rows_) return;
-        const int q = slot % partial_sums;
-        each_row([&](const Values& coefs, int row) {
-            tiles<T>().partial(block.g + slot * ld_, ld_, coefs.data() + slot, 1, 0, from, rows_, sums_at(row, q), true);
-        });
-    }
-
-    template <class T> void sum_all(const Block<T>& block, int from) {
-        if (ld_ <= 1) return;
-        sums_.resize((expansion.raw.size() + expansion.trace.size()) * partial_sums * ld_);
-        for (int q = 0; q < partial_sums; ++q) sum_slot(q, from, block);
+    // f = 0; a space of features stays
+    template <class T, class Source> void forget_all(int t, const Block<T>& block, Source& source) {
+        if (follows_) std::visit([](auto& b) { b.forgotten(); }, budget);
+        if constexpr (Source::spreads)
+            source.forget();
+        else
+            while (expansion.size() > 0) remove(expansion.size() - 1, t + 1, block, source);
+        expansion.scale = 1;
+        expansion.norm2 = 0;
     }
 };
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "parts/kernels.hpp"
+#include "engine/kernel.hpp"
 #include "engine/points.hpp"
-#include "parts/rules.hpp"
+#include "parts/rules/base.hpp"
 #include "simd/tiles.hpp"
 
 namespace gossamer {

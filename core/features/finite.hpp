@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/gate.hpp"
-#include "parts/kernels.hpp"
+#include "engine/kernel.hpp"
 #include "engine/loop.hpp"
 #include "engine/points.hpp"
 #include "engine/rows.hpp"
@@ -40,6 +40,7 @@ public:
     Finite(Kernel kernel, Loop loop, int d, int limit, double tolerance, const std::vector<T>& frequencies)
         : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), limit_(limit), tolerance_(tolerance), points_(d),
           waves_(!frequencies.empty()) {
+        loop_.forbid_kernel();
         append(frequencies);
         for (int i = 0; waves_ && i < 2 * points_.size(); ++i) append_weight(1.0, 1);
     }

@@ -80,6 +80,22 @@ Rows2 rows_of(nb::handle h) {
     return rows;
 }
 
+// the state of a part; an empty array is left out
+State made_of(Fields&& fields) {
+    State state;
+    for (auto& [name, field] : fields) {
+        const char* key = name.c_str();
+        if (Values* values = std::get_if<Values>(&field)) {
+            if (!values->empty()) state[key] = array(std::move(*values));
+        } else if (const double* number = std::get_if<double>(&field)) {
+            state[key] = *number;
+        } else {
+            state[key] = std::get<std::int64_t>(field);
+        }
+    }
+    return state;
+}
+
 State made_of(Saved&& saved, const Loop& loop) {
     State state;
     state["raw"] = array(saved.raw);
@@ -90,10 +106,11 @@ State made_of(Saved&& saved, const Loop& loop) {
     state["entered"] = array(std::move(saved.entered));
     state["births"] = array(std::move(saved.births));
     state["ids"] = array(std::move(saved.ids));
-    if (saved.with_inverse) state["inverse"] = array(std::move(saved.inverse));
     state["level"] = saved.level;
     std::size_t i = 0;  // only the names and types of the loop's numbers are looked at
     each_number([&](const char* name, const auto&) { std::visit([&](auto v) { state[name] = v; }, saved.numbers[i++]); }, loop);
+    state["rule"] = made_of(std::move(saved.rule));
+    state["budget"] = made_of(std::move(saved.budget));
     return state;
 }
 
@@ -103,12 +120,27 @@ void expect(std::size_t got, std::size_t wanted, const char* what) {
                                     std::to_string(wanted) + " entries. Got " + std::to_string(got) + " instead.");
 }
 
+// the fields that a part has, as a dict has them
+template <class Part> Fields fields_from(nb::handle h, const Part& part) {
+    const auto state = nb::cast<State>(h);
+    Fields fields;
+    const auto read = [&](const char* name, const auto& field) {  // of the part's only the types
+        using F = std::decay_t<decltype(field)>;
+        if (!state.contains(name)) return;
+        if constexpr (is_number<F>)
+            fields.emplace_back(name, nb::cast<F>(state[name]));
+        else
+            fields.emplace_back(name, values<double>(state[name]));
+    };
+    std::visit([&](const auto& p) { std::decay_t<decltype(p.state)>::each(p.state, read); }, part);
+    return fields;
+}
+
 Saved saved_from(const State& state, const Loop& loop) {
     Saved saved{rows_of(state["raw"]), rows_of(state["trace"]), rows_of(state["summed"]), rows_of(state["dropped"]),
-                values<double>(state["kappas"]), values<double>(state["entered"]), {},
-                values<std::int64_t>(state["births"]), values<std::int64_t>(state["ids"]), state.contains("inverse"), 0, {}};
-    if (saved.with_inverse) saved.inverse = values<double>(state["inverse"]);
-    saved.level = nb::cast<double>(state["level"]);
+                values<double>(state["kappas"]), values<double>(state["entered"]), values<std::int64_t>(state["births"]),
+                values<std::int64_t>(state["ids"]), nb::cast<double>(state["level"]), {}, fields_from(state["rule"], loop.rule),
+                fields_from(state["budget"], loop.budget)};
     each_number(
         [&](const char* name, const auto& number) {  // of the loop's only the type
             saved.numbers.emplace_back(nb::cast<std::decay_t<decltype(number)>>(state[name]));
@@ -276,7 +308,7 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
             "number",
             [](const L& self, const std::string& name) {
                 return look(self, [&] {
-                    Saved::Number found = self.loop().level();
+                    Number found = self.loop().level();
                     each_number([&](const char* own, auto number) { if (name == own) found = number; }, self.loop());
                     return found;
                 });

@@ -43,6 +43,7 @@ public:
 
     Additive(std::vector<Coordinate> coordinates, Loop loop, int d)
         : coordinates_(std::move(coordinates)), loop_(std::move(loop)), d_(d), points_(d) {
+        loop_.forbid_kernel();
         Expansion& e = loop_.expansion;
         if (e.with_gram) e.evaluator = this;
         e.with_gram = false;

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "parts/losses.hpp"
+#include "parts/part.hpp"
 #include "trees/onedim.hpp"
 
 namespace gossamer {

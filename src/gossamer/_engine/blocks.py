@@ -8,7 +8,7 @@ import numpy as np
 
 from gossamer import _core
 from gossamer._engine.loop import BLEND, PLACE, REMOVE, Loop
-from gossamer._engine.native import Batch, Settings, chunks, compiled_parts, effective, rounding
+from gossamer._engine.native import Batch, Settings, chunks, compiled_parts, effective, flatten, nest, rounding
 from gossamer._typing import Floats
 from gossamer.kernels import Custom, check_kernel
 
@@ -196,7 +196,7 @@ class Blocks:
 
     def state(self) -> dict[str, Any]:
         """The numbers and the arrays without the points."""
-        return dict(self.loop.state())
+        return flatten(self.loop.state())
 
     def whole(self) -> dict[str, Any]:
         """The state with the points."""
@@ -212,4 +212,4 @@ class Blocks:
         self._points.set(points)
         self._dropped.set(dropped)
         gram = state.get("gram") if self._tracks else None
-        self.loop.restore(state, self.gram() if self._tracks and gram is None else gram)
+        self.loop.restore(nest(state), self.gram() if self._tracks and gram is None else gram)

@@ -121,15 +121,31 @@ class Native:
 
     def state(self) -> dict[str, Any]:
         """The numbers and the arrays without the points."""
-        return dict(self.core.state(points=False))
+        return flatten(self.core.state(points=False))
 
     def whole(self) -> dict[str, Any]:
         """The state of one moment, with the points. The kernel values that a tracked norm needs are made again bit for
         bit, so they are not in it."""
-        return {**self.core.state(points=True), "gram": None}
+        return {**flatten(self.core.state(points=True)), "gram": None}
 
     def restore(self, state: dict[str, Any], points: Array, dropped: Array) -> None:
-        self.core.restore(state, points, dropped)
+        self.core.restore(nest(state), points, dropped)
+
+
+#: The entries of a state that are the budget's.
+OWN = {"spent": 0.0, "room": 0.0, "window": 0, "window_lost": 0.0, "inverse_age": 0}
+
+
+def flatten(state: dict[str, Any]) -> dict[str, Any]:
+    """A state of the core with the entries of the budget beside the others."""
+    others = {name: value for name, value in state.items() if name not in ("budget", "rule")}
+    return {**OWN, **others, **state.get("budget", {})}
+
+
+def nest(state: dict[str, Any]) -> dict[str, Any]:
+    """A state for the core, with the entries of the budget in a dict of their own."""
+    own = {name: state[name] for name in (*OWN, "inverse") if name in state}
+    return {**state, "budget": own, "rule": {}}
 
 
 def effective(state: dict[str, Any]) -> Floats:

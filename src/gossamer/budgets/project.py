@@ -108,7 +108,7 @@ class Auto(_Projecting):
     243
     """
 
-    twin: ClassVar[str] = "project"
+    twin: ClassVar[str] = "auto"
     tolerance: ClassVar[float] = 1e-3  # type: ignore[misc]
     memory: float = 8e6
     start: int = 64
@@ -143,4 +143,4 @@ class Auto(_Projecting):
         expansion.window, expansion.window_lost = 0, 0.0
 
     def numbers(self) -> tuple[float, ...]:
-        return (float(self.limit), self.tolerance, 0.0, float(min(self.start, self.limit)), self.share)
+        return (float(self.limit), self.tolerance, float(min(self.start, self.limit)), self.share)

@@ -1,4 +1,4 @@
-// The twins of kernels.py: a kernel is a short program in postfix form over products and distances of pairs.
+// A kernel as its program of instructions (parts/kernels/), run over strips of products and distances.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -7,34 +7,20 @@
 #include <utility>
 #include <vector>
 
-#include "trees/coordinates.hpp"
-#include "parts/losses.hpp"
+#include "parts/kernels.hpp"
 #include "simd/tiles.hpp"
 
 namespace gossamer {
 
-struct Instruction {
-    enum class Kind { leaf, sum, product, scale } kind = Kind::leaf;
-    Map map = Map::identity;
-    MapParams params;
-    Pair pair = Pair::product;
-    int values = 0;         // which of the values of a pair it takes: those of `pair`, or of an additive part
-    bool by_norms = false;  // the squared distance is made of products and norms
-};
-
-// The values of pairs that a program may take: products, distances, and additive parts.
-constexpr int additive_from = 3, most_values = 8;
-
 class Kernel {
 public:
     Kernel(const std::vector<std::pair<std::string, Numbers>>& program, int features) {
-        for (const auto& [name, numbers] : program) {
-            program_.push_back(name == "additive" ? additive(read_coordinates(numbers, features))
-                                                  : instruction(name, numbers));
-            if (name != "additive") program_.back().values = static_cast<int>(program_.back().pair);
-        }
+        KernelContext made{features, {}};
+        for (const auto& [name, numbers] : program) program_.push_back(make_kernel(name, numbers, made));
+        additive_ = std::move(made.additive);
         int depth = 0;
-        for (const Instruction& step : program_) {
+        for (Instruction& step : program_) {
+            if (step.values < additive_from) step.values = static_cast<int>(step.pair);
             if (step.kind == Instruction::Kind::leaf) needs_[step.values] = true;
             depth += step.kind == Instruction::Kind::leaf ? 1 : step.kind == Instruction::Kind::scale ? 0 : -1;
             deepest_ = std::max(deepest_, depth);
@@ -117,59 +103,6 @@ private:
 
     // Up to gamma (|x|^2 + |s|^2) = this, the rounding of a distance made of products does not show in the kernel.
     template <class T> static double trusted() { return sizeof(T) == 4 ? 64.0 : 65536.0; }
-
-    Instruction additive(std::vector<Coordinate> coordinates) {
-        Instruction step;
-        step.values = additive_from + static_cast<int>(additive_.size());
-        if (step.values >= most_values) throw std::invalid_argument("the kernel has too many additive parts");
-        additive_.push_back(std::move(coordinates));
-        return step;
-    }
-
-    static Instruction instruction(const std::string& name, const Numbers& numbers) {
-        Instruction step;
-        if (name == "linear") return step;
-        if (name == "polynomial") {
-            step.map = Map::polynomial;
-            step.params = {numbers.at(0), numbers.at(1), static_cast<int>(numbers.at(2))};
-            return step;
-        }
-        if (name == "gaussian") {
-            step.map = Map::gaussian;
-            step.params.gamma = numbers.at(0);
-            step.by_norms = true;
-            return step;
-        }
-        if (name == "laplace") {
-            step.map = Map::laplace;
-            step.params.gamma = numbers.at(0);
-            step.pair = Pair::distance1;
-            return step;
-        }
-        if (name == "matern") {  // by differences: the root near 0 would magnify the rounding of products
-            step.map = Map::matern;
-            step.params.gamma = numbers.at(0);
-            step.params.degree = static_cast<int>(numbers.size()) - 2;
-            if (step.params.degree > most_matern) throw std::invalid_argument("the Matern kernel is too smooth");
-            std::copy(numbers.begin() + 1, numbers.end(), step.params.coefs);
-            step.pair = Pair::distance2;
-            return step;
-        }
-        if (name == "sum") {
-            step.kind = Instruction::Kind::sum;
-            return step;
-        }
-        if (name == "product") {
-            step.kind = Instruction::Kind::product;
-            return step;
-        }
-        if (name == "scale") {
-            step.kind = Instruction::Kind::scale;
-            step.params.gamma = numbers.at(0);
-            return step;
-        }
-        throw std::invalid_argument("the core has no kernel '" + name + "'");
-    }
 
     std::vector<Instruction> program_;
     std::vector<std::vector<Coordinate>> additive_;

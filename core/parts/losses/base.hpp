@@ -1,0 +1,53 @@
+// What every loss has: slope, implicit step and adaptive level. ALGORITHMS 1.1, 2.2, 2.4.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+#include "parts/part.hpp"
+
+namespace gossamer {
+
+inline double clip(double value, double low, double high) { return std::min(std::max(value, low), high); }
+inline double expit(double z) { return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z)); }
+
+enum class Target { binary, real, none, label };
+
+// What every loss has; a loss hides what it does differently. Its `level` is its adaptive parameter, or the first one.
+struct LossBase {
+    static constexpr double free_reach = 0;  // up to here a gradient step times its reach stays before the minimum
+    double level = 0;
+    double nu = NAN;  // NaN: the level does not adapt
+    const Numbers& label_kernel() const {  // outputs x outputs; empty: the identity
+        static const Numbers none;
+        return none;
+    }
+
+    template <class L> static L make_base(const Numbers& numbers) {
+        L loss;
+        loss.level = at(numbers, 0, 0.0);
+        loss.nu = at(numbers, 1, NAN);
+        return loss;
+    }
+    static double at(const Numbers& numbers, std::size_t i, double otherwise) {
+        return i < numbers.size() ? numbers[i] : otherwise;
+    }
+    double adapt(double, double, double) const { return level; }
+    double curvature(double, double) const { return 0; }  // the second derivative, for SVMD
+    std::pair<double, double> joint(double, double, double, double, double) const {
+        throw std::logic_error("this loss has no joint step");
+    }
+};
+
+template <class L> constexpr bool many = L::target == Target::label;  // a loss of a score per class
+
+// Whether the scores can be compared with that of y: a model that has diverged has no step to make.
+inline bool apart(const double* f, double keep, int n, int y) {
+    for (int j = 0; j < n; ++j)
+        if (!std::isfinite(keep * f[j] - keep * f[y])) return false;
+    return true;
+}
+
+}  // namespace gossamer

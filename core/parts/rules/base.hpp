@@ -1,0 +1,84 @@
+// What a rule sees, what it says, and what every rule has.
+//
+// A rule sees the scores of the example and a few numbers about the model; it writes the newcomer's coefficients, one
+// per output, and says how everything else scales.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "engine/expansion.hpp"
+#include "parts/losses/base.hpp"
+#include "parts/part.hpp"
+
+namespace gossamer {
+
+constexpr double tiny_kappa = 1e-300;  // k(x, x) up to here counts as zero
+
+struct Example {
+    const double* f;  // the scores, without the offset, one per output
+    const double* v;  // SVMD's trace at x, or null
+    int n;            // outputs
+    double offset, y, kappa, rate, weight;
+    double norm2;          // ||f||^2, where the rule needs it
+    double own;            // the coefficient this example already has, if it came before (Adatron)
+    std::int64_t updates;  // so far
+    double inner, last_rate;  // of the trace: <f, v> and the step size before
+    double score() const { return f[0] + offset; }
+    int label() const { return static_cast<int>(y); }
+};
+
+struct Step {
+    double keep;  // factor of all coefficients
+    double offset;
+    double level;
+    Trace trace{};
+};
+
+// The size of a gradient step that goes no further than to the minimum of the loss; where a loss of real targets is a
+// straight line, only steps that move the score by 2 or more are held back. reach: how far the score moves per unit of
+// coefficient. For one class, then for several, whose slope is given and whose curvature is that along it.
+template <class L> double stable(const L& loss, double z, double y, double slope, double size, double reach) {
+    if constexpr (L::free_reach > 0)
+        if (size * reach < L::free_reach) return size;  // no need to compute the curvature
+    const double pull = loss.curvature(z, y) * reach;
+    if (size * pull > 1) size = 1 / pull;
+    if constexpr (L::target == Target::real)
+        if (size * reach >= 2 && slope != 0) size = std::min(size, std::abs(loss.implicit(z, y, reach, INFINITY) / slope));
+    return size;
+}
+template <class L> double stable(const L& loss, const Example& e, const double* slope, double size, double* bend) {
+    if (size * e.kappa < 1.9) return size;  // a curvature of several classes is at most 1/2
+    loss.curvature(e.f, e.n, e.label(), slope, bend);
+    double along = 0, square = 0;
+    for (int c = 0; c < e.n; ++c) {
+        along += slope[c] * bend[c];
+        square += slope[c] * slope[c];
+    }
+    const double pull = square > 0 ? along / square * e.kappa : 0.0;
+    return size * pull <= 1 ? size : 1 / pull;
+}
+
+// What every rule has; a rule hides what it does differently. step(loss, example, move, trace_move) writes the newcomer's
+// coefficients, one per output, and says how everything else changes; it changes nothing itself, for it may be asked twice.
+struct RuleBase {
+    static constexpr bool needs_trace = false, needs_ids = false;
+    NoState state;
+    double rate = 1;
+    bool inverse_sqrt = false;
+    bool fit_intercept = false;
+
+    template <class R> static R make_base(const Numbers& n) {
+        R rule;
+        rule.rate = n.at(0);
+        rule.inverse_sqrt = n.at(1) != 0;
+        rule.fit_intercept = n.at(2) != 0;
+        return rule;
+    }
+    bool trace_matters() const { return false; }  // whether a step of the trace alone counts as one
+    double rate_at(std::int64_t t) const {
+        return inverse_sqrt ? rate * (1.0 / std::sqrt(static_cast<double>(t))) : rate;
+    }
+};
+
+}  // namespace gossamer

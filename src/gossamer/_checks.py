@@ -1,4 +1,4 @@
-"""Every check of what comes in, and the one sentence every error is told in."""
+"""Validation of all input, and the one sentence that every error is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gossamer.exceptions import SHORT, ParameterError
 
 
 class WrongTypeError(ParameterError, TypeError):
-    """For the few places where scikit-learn promises a TypeError: a ParameterError that is one too."""
+    """A ParameterError that is a TypeError too, for the few places where scikit-learn promises a TypeError."""
 
 
 def wrong(
@@ -36,7 +36,7 @@ def wrong(
 
 @dataclass(frozen=True, repr=False)
 class Entry:
-    """A bad entry of X: what is shown of its value, and where it stands; without a column where there is but one."""
+    """A bad entry of X: its value as text, its row, and its column if there are several."""
 
     shown: str
     row: int
@@ -49,7 +49,7 @@ class Entry:
 
 @dataclass(frozen=True, repr=False)
 class Width:
-    """Another number of features than in the rows before."""
+    """A number of features that differs from that of the rows before."""
 
     features: int
     expected: int
@@ -63,7 +63,7 @@ class Width:
 def in_the_name_of(
     owner: str, parameters: Collection[str], error: ValueError, columns: Sequence[Any] = ()
 ) -> ValueError:
-    """An error about what the user gave, told of the object that it was given to, with the names of a frame's columns.
+    """Rewrite an error so that it names the object that the user called, and the columns of a frame by their names.
 
     >>> error = wrong("Learner", "X", "finite", Entry("nan", 0, 1))
     >>> print(in_the_name_of("SILKClassifier", ["X"], error, ["width", "height"]))
@@ -82,7 +82,7 @@ def in_the_name_of(
 def number(
     owner: object, parameter: str, value: Any, low: float, high: float, closed: str = "neither"
 ) -> float:
-    """A finite (or, where ``high`` is inf and closed, infinite) real number inside an interval."""
+    """Validate a real number inside an interval: finite, or infinite where ``high`` is inf and closed."""
     left, right = closed in ("left", "both"), closed in ("right", "both")
     rule = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
@@ -95,7 +95,7 @@ def number(
 
 
 def whole(owner: object, parameter: str, value: Any, low: int, high: int | None = None) -> int:
-    """An integer, at least ``low``, and at most ``high`` where it costs memory or time."""
+    """Validate an integer: at least ``low``, and at most ``high`` where a large one costs memory or time."""
     least = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)) and int(value) >= low
     if not least or int(value) > (2**62 if high is None else high):
         upper = "inf)" if high is None else f"{high}]"
@@ -104,7 +104,7 @@ def whole(owner: object, parameter: str, value: Any, low: int, high: int | None 
 
 
 def one_of(owner: object, parameter: str, value: Any, known: Iterable[Any]) -> Any:
-    """One of the known values; the error lists them."""
+    """Validate a choice among known values; the error lists them."""
     known = list(known)
     if not any(type(value) is type(item) and value == item for item in known):
         raise wrong(owner, parameter, "one of " + ", ".join(repr(item) for item in known), value)
@@ -112,9 +112,9 @@ def one_of(owner: object, parameter: str, value: Any, known: Iterable[Any]) -> A
 
 
 def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True) -> Array:
-    """X as a C-ordered float32 or float64 array of shape (rows, width); float64 unless it is float32.
+    """Validate X: a C-ordered float32 or float64 array of shape (rows, width); float64 unless it is float32.
 
-    The sentences have in them the words that scikit-learn's own checks of an estimator look for.
+    The messages contain the words that scikit-learn's checks of an estimator look for.
     """
     if issparse(X):
         raise wrong(owner, "X", "dense here, not sparse: use X.toarray()", type(X).__name__, TypeError)
@@ -150,7 +150,7 @@ def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True)
 
 
 def _no_number(array: Array) -> Entry | None:
-    """The first entry of a matrix that is no number, column by column."""
+    """The first entry of a matrix that is not a number, searched column by column."""
     for column in range(array.shape[1] if array.ndim == 2 else 0):
         for row, value in enumerate(array[:, column].tolist()):
             if not isinstance(value, numbers.Real) and value is not None:
@@ -159,7 +159,7 @@ def _no_number(array: Array) -> Entry | None:
 
 
 def all_finite(owner: object, X: Array) -> None:
-    """Raise for NaN or infinity, naming the first place."""
+    """Raise for NaN or infinity, naming the first entry."""
     if not np.isfinite(X).all():
         raise not_finite(owner, X)
 
@@ -171,7 +171,7 @@ def not_finite(owner: object, X: Array) -> ValueError:
 
 
 def vector(owner: object, parameter: str, values: Any, length: int) -> Floats:
-    """A finite float64 vector of the given length."""
+    """Validate a finite float64 vector of the given length."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
@@ -192,7 +192,7 @@ def vector(owner: object, parameter: str, values: Any, length: int) -> Floats:
 
 
 def column(owner: object, y: Any) -> Array:
-    """y as a vector; a single column passes with scikit-learn's warning."""
+    """Validate y as a vector; a single column passes with scikit-learn's warning."""
     if y is None:
         name = type(owner).__name__
         raise wrong(owner, "y", f"given ({name} requires y to be passed, but the target y is None)", None)
@@ -210,7 +210,7 @@ def column(owner: object, y: Any) -> Array:
 
 
 def weights(owner: object, values: Any, length: int) -> Floats | None:
-    """Sample weights: finite and not negative."""
+    """Validate sample weights: finite and not negative."""
     if values is None:
         return None
     array = vector(owner, "sample_weight", values, length)
@@ -221,7 +221,7 @@ def weights(owner: object, values: Any, length: int) -> Floats | None:
 
 
 def signs(owner: object, y: Floats) -> None:
-    """Binary targets are -1 and +1, nothing else."""
+    """Validate binary targets: -1 and +1, nothing else."""
     good = np.abs(y) == 1.0
     if not good.all():
         row = int(np.argmin(good))
@@ -229,7 +229,7 @@ def signs(owner: object, y: Floats) -> None:
 
 
 def indices(owner: object, y: Floats, classes: int | None) -> None:
-    """Class labels are 0, 1, ..., below the number of classes where it is known."""
+    """Validate class labels: 0, 1, ..., below the number of classes where it is known."""
     good = (y >= 0) & (y == np.floor(y)) & (y < (2**20 if classes is None else classes))
     if not good.all():
         row = int(np.argmin(good))
@@ -252,7 +252,7 @@ def extra(module: str, what: str, name: str) -> Any:
 
 
 def is_table(X: Any) -> bool:
-    """Whether X reads as a matrix of numbers, rather than as a sequence of other things."""
+    """Whether X is a matrix of numbers, rather than a sequence of objects."""
     if isinstance(X, Sequence) and (isinstance(X, str) or not X or isinstance(X[0], str)):
         return False
     try:

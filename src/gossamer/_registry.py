@@ -1,4 +1,4 @@
-"""The parts by name; and when compiled code may stand for a part: never where a class of a user has changed it.
+"""The parts by name; and whether the compiled twin may run a part: never if a user's class has changed its behaviour.
 
 Nothing is registered. A part is a public subclass of Kernel, Loss, Rule or Budget, in the package or outside; its name
 is that of its class in snake_case, and it may declare more in its ``aliases``. A text names a part and its parameters:
@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 from gossamer import _checks
 
-#: Between two words of a class's name: an upper letter after a lower one, or one that begins a word after upper ones.
+#: The boundary of two words in a class's name, before a capital: HuberLoss, SVMDRule.
 WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -35,7 +35,7 @@ def name_of(kind: type) -> str:
 
 
 def subclasses(base: type) -> Iterator[type]:
-    """The public classes below a class, whoever wrote them; of two definitions of the same class the later."""
+    """The public subclasses of a class, inside and outside the package; of two definitions of a class the later."""
     found: dict[tuple[str, str], type] = {}
     todo = [base]
     while todo:
@@ -46,7 +46,7 @@ def subclasses(base: type) -> Iterator[type]:
 
 
 def named(base: type) -> dict[str, list[type]]:
-    """The parts of a kind that a text can make, by name: one for each, unless classes outside the package clash.
+    """The parts of a kind by name, as far as a text can make them: one class per name, unless outside classes clash.
 
     >>> from gossamer.kernels import Kernel
     >>> [name for name, parts in named(Kernel).items() if parts[0].__name__ == "Gaussian"]
@@ -83,7 +83,7 @@ def _needed(parameter: inspect.Parameter) -> bool:
 
 
 def parse(text: str) -> tuple[str, list[str]]:
-    """A name and its settings; what stands in parentheses stays together.
+    """Split a text into a name and its settings; parentheses are kept together.
 
     >>> parse("scaled:base=(matern:nu=2.5,length=3),factor=2")
     ('scaled', ['base=(matern:nu=2.5,length=3)', 'factor=2'])
@@ -100,7 +100,7 @@ def parse(text: str) -> tuple[str, list[str]]:
 
 
 def find(base: type, name: str, owner: object, parameter: str) -> type:
-    """The class of a name; the error lists the names there are, or the classes that have the same."""
+    """The class of a name; the error lists the known names, or the classes with the same name."""
     known = named(base)
     if name not in known:
         raise _checks.wrong(owner, parameter, "one of " + ", ".join(map(repr, known)), name)
@@ -111,7 +111,7 @@ def find(base: type, name: str, owner: object, parameter: str) -> type:
 
 
 def read(kind: type, settings: list[str], base: type) -> dict[str, Any]:
-    """The settings of a text as values of the types that the class says; the error lists its parameters."""
+    """Convert the settings of a text to the types of the class's parameters; the error lists these."""
     known, found = parameters(kind), {}
     for i, setting in enumerate(settings):
         key, equals, text = setting.partition("=")
@@ -125,7 +125,7 @@ def read(kind: type, settings: list[str], base: type) -> dict[str, Any]:
 
 
 def _value(text: str, annotation: str, base: type) -> Any:
-    """A text as a value of a type; as it is if it is none, for the part to refuse it."""
+    """Convert a text to a type; unchanged if that fails, for the part to refuse it."""
     words = re.findall(r"\w+", annotation)
     if {"None", "Any"} & set(words) and text.lower() == "none":
         return None
@@ -188,16 +188,16 @@ def discover(package: str) -> list[str]:
     return added
 
 
-#: What a class may override and still be run by its twin: Python calls these, or hands their results to the core.
+#: Attributes that a class may override and still be run by its twin: Python calls them, or passes their results on.
 CALLED = frozenset({"aliases", "twin", "numbers", "compiled", "program", "rates", "check_rates", "check"})
 
 
 def is_ours(kind: type) -> bool:
-    """Whether a class is one of the package."""
+    """Whether a class belongs to the package."""
     return kind.__module__.split(".")[0] == __name__.split(".")[0]
 
 
-#: What `overrides` has found, as long as the class lives.
+#: The cache of `overrides`, as long as the class lives.
 _FOUND: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 
 
@@ -211,7 +211,7 @@ def overrides(kind: type) -> frozenset[str]:
     if found is not None:
         return found
     fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
-    first: dict[str, bool] = {}  # whether the class that comes first, so that it is called, is ours
+    first: dict[str, bool] = {}  # whether the first definition in the MRO, which is called, is the package's
     common: set[str] = set()
     for base in kind.__mro__[:-1]:
         for name in vars(base):
@@ -224,7 +224,7 @@ def overrides(kind: type) -> frozenset[str]:
 
 
 def twin_of(part: Any) -> str | None:
-    """The name of the C++ twin that may stand for a part; None if its class names none, or has changed what it does.
+    """The name of the C++ twin of a part; None if its class names none, or has changed its behaviour.
 
     >>> from gossamer.losses import Hinge
     >>> class Softer(Hinge):

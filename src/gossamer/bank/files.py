@@ -56,7 +56,7 @@ def _connect(path: str, address: str, **options: Any) -> Iterator[tuple[sqlite3.
 
 
 def _check_schema(file: sqlite3.Connection, path: str) -> None:
-    """A file has the two tables and nothing else: no view, no trigger, nothing that a statement would run."""
+    """Validate that a file has the two tables and nothing else: no view and no trigger, which a statement would run."""
     if file.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise _checks.wrong("ModelBank", "path", "a file that a ModelBank has made", path)
     expected = {" ".join(table.split()) for table in SCHEMA.split(";") if table.strip()}
@@ -67,7 +67,7 @@ def _check_schema(file: sqlite3.Connection, path: str) -> None:
 
 
 def open_file(path: str) -> sqlite3.Connection:
-    """The file of a bank, made if it is not there; this process has it alone."""
+    """Open the file of a bank, made if it does not exist, for this process alone."""
     with _connect(path, path, isolation_level=None, timeout=1.0) as (file, stack):
         file.execute("PRAGMA locking_mode = EXCLUSIVE")
         fresh = not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

@@ -1,4 +1,4 @@
-"""Options that several commands share: how data are read, and what learns them."""
+"""Options that several commands share: how data are read, and the learner."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ READING = ("decimal", "encoding", "na_values", "max_features")
 
 
 def add_data(parser: argparse.ArgumentParser, target: bool = True) -> None:
-    """The data and how they are read."""
+    """Add the options of the data and how they are read."""
     parser.add_argument("data", metavar="DATA", help="CSV, JSON lines, LIBSVM or Parquet, also .gz, .bz2, .xz and "
                         ".zst; - is standard input")  # fmt: skip
     group = parser.add_argument_group("data")
@@ -57,7 +57,7 @@ def add_data(parser: argparse.ArgumentParser, target: bool = True) -> None:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """What learns."""
+    """Add the options of the learner and the kernel."""
     group = parser.add_argument_group("model", "what is not given has the learner's default; see docs/cli.md")
     group.add_argument("--task", help="classification, regression or novelty (default: by the target)")
     group.add_argument("--anomaly", default="1", metavar="LABEL",
@@ -124,7 +124,7 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
 
 
 def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -> dict[str, Any]:
-    """What the options say about measuring, for `Evaluation`."""
+    """The options of the metrics, for `Evaluation`."""
     kind = None if stream.schema.target is None else stream.schema.target.kind
     found: dict[str, Any] = {"every": options.window, "metrics": options.metrics}
     if task == "novelty" and kind:
@@ -162,7 +162,7 @@ def label_of(option: str, text: str, kind: str | None) -> Any:
 
 
 def as_value(text: str) -> Any:
-    """What a text of the command line means: None, true, false, a number, or itself."""
+    """Parse a text of the command line: None, true, false, a number, or the text itself."""
     plain = text.strip()
     words = {"none": None, "true": True, "false": False}
     if plain.lower() in words:
@@ -176,7 +176,7 @@ def as_value(text: str) -> Any:
 
 
 def _marks(text: str) -> list[str]:
-    """Texts between commas as they are: a blank may be part of one."""
+    """Split a text at its commas; blanks are kept."""
     return text.split(",")
 
 

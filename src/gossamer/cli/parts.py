@@ -38,7 +38,7 @@ def learners(task: str) -> dict[str, type[Online]]:
 
 
 def named_kernels() -> dict[str, Any]:
-    """The kernels that need nothing but numbers, by name.
+    """The kernels whose parameters are numbers, by name.
 
     >>> sorted(named_kernels())[:2]
     ['brownian', 'exponential']
@@ -125,7 +125,7 @@ def make_learner(
 
 
 def refused(error: ValueError, model: Any, chunk: Any, name: str, target: str | None) -> ValueError:
-    """The error for rows that a learner did not take, told by row: a third class where it learns two, as a rule."""
+    """The error for rows that a learner has refused, by row: mostly a third class where it learns two."""
     last, where = last_step(model), f"{name}, rows {chunk.rows[0]} to {chunk.rows[-1]}: "
     known: list[Any] = list(getattr(last, "classes_", []))
     if not isinstance(last, OnlineClassifier) or get_tags(last).classifier_tags.multi_class or len(known) > 2:
@@ -154,7 +154,7 @@ def unknown_label(classes: list[Any], chunk: Any, stream: Any) -> ValueError | N
 
 
 def usual(name: str, task: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings for somebody who has said nothing, where they differ from those of the library.
+    """The defaults of the command line, where they differ from those of the library.
 
     A stream has no end, so that every learner has a budget. Targets of a regression are as they come, often far from
     0: an offset follows them there.

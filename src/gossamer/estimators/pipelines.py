@@ -1,4 +1,4 @@
-"""Pipelines that go on learning: what scikit-learn's Pipeline has, and `partial_fit` and `predict_learn` besides."""
+"""Pipelines that learn online: scikit-learn's Pipeline with `partial_fit` and `predict_learn`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
     0.5
     """
 
-    # what else scikit-learn's Pipeline takes: intermediate results are not cached here, and nothing is printed
+    # the other parameters of scikit-learn's Pipeline: intermediate results are not cached, and nothing is printed
     memory = None
     verbose = False
     transform_input = None
@@ -133,7 +133,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
 
     @shared
     def _predictions(self, X: Any) -> Predictions:
-        """The scores of rows, with what is known now; the last step is a classifier."""
+        """The scores of rows and their classes; the last step is a classifier."""
         for _, step in self.steps[:-1]:
             X = step.transform(X)
         made: Predictions = self.steps[-1][1]._predictions(X)
@@ -141,7 +141,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
 
     @exclusive
     def _learn(self, method: str, X: Any, y: Any, parameters: dict[str, Any]) -> Any:
-        """Run transformers that are copies, then the model, which fails whole or not at all; only then keep them."""
+        """Run copies of the transformers, then the model; commit the copies only if the model succeeds."""
         self._check_steps()
         learned = []
         for _, step in self.steps[:-1]:
@@ -160,12 +160,12 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         self._commit(learned)
 
     def _commit(self, learned: list[Any]) -> None:
-        """Give the steps, which others may hold too, what these have learned."""
+        """Copy the learned attributes into the steps, which other objects may hold too."""
         for (_, step), new in zip(self.steps, learned, strict=False):
             step.__dict__ = new.__dict__
 
     def _relearn(self, learned: dict[str, Any]) -> None:
-        """What a file says: the steps have checked themselves, here that they are steps, and go together."""
+        """Validate the steps of a file: each has validated itself, here that they are steps and fit together."""
         super()._relearn(learned)
         steps = self.steps
         listed = isinstance(steps, list) and all(isinstance(step, tuple) and len(step) == 2 for step in steps)

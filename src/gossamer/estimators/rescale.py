@@ -1,4 +1,4 @@
-"""Rows mapped into (0, 1) while they come: for kernels that are defined there only, such as splines.
+"""Map rows into (0, 1) online, for kernels that are defined only there, such as splines.
 
 Each coordinate x has a running mean and deviation, of all rows up to and with the present one, and becomes
 
@@ -30,9 +30,9 @@ def marked(rows: Array) -> Array:
     return rows.view(_Mapped)
 
 
-#: Rows of a part, whose temporary arrays stay near the processor.
+#: Rows per part, so that its temporary arrays stay in the processor's cache.
 PART = 1024
-#: A standardised value beyond counts as this, so that its square stays finite.
+#: Standardised values are clipped to this, so that their squares stay finite.
 FAR = 1e9
 
 
@@ -54,7 +54,7 @@ def no_moments(columns: int) -> Floats:
 
 
 def mapped(moments: Floats, P: Array) -> Array:
-    """Rows as they are scored, with what is known now."""
+    """Map rows for scoring, with the present statistics."""
     count, first, sums, squares = moments
     with np.errstate(over="ignore"):
         away = P.astype(np.float64) - first
@@ -63,7 +63,7 @@ def mapped(moments: Floats, P: Array) -> Array:
 
 
 def learned(moments: Floats, P: Array) -> tuple[Array, Floats]:
-    """Rows as they are learned, each with what is known when it comes, and the moments after them.
+    """Map rows for learning, each with the statistics up to it; also returns the moments after them.
 
     Sums run row by row (Welford 1962, with the means made from running sums), so that any batches give the same bits.
     """
@@ -111,8 +111,8 @@ class Rescaled(Learner):
         return len(self.made.products) + len(self.made.differences)
 
     def check_rows(self, X: Any) -> Any:
-        """Rows as they come: their coordinates are finite. Once mapped nothing else can be wrong with them: what the
-        kernel takes of (0, 1) it takes of all of it."""
+        """Validate rows before they are mapped: their coordinates are finite. Mapped rows are valid, as the kernel is
+        defined on all of (0, 1)."""
         if isinstance(X, _Mapped):
             rows = np.asarray(X)
             machine = self._machine
@@ -171,12 +171,12 @@ class Rescaled(Learner):
         return super().effects(self.as_scored(X))
 
     def as_scored(self, X: Any) -> Array:
-        """Rows mapped with what is known now."""
+        """Rows mapped with the present statistics."""
         P = self.coordinates_of(self.check_rows(X))
         return marked(mapped(no_moments(P.shape[1]) if self._moments is None else self._moments, P))
 
     def mapped_column(self, i: int, places: Array) -> Array:
-        """Values of the i-th coordinate, mapped with what is known now."""
+        """Values of the i-th coordinate, mapped with the present statistics."""
         return places if self._moments is None else mapped(self._moments[:, [i]], places)
 
     def _use(self, machine: Any) -> None:

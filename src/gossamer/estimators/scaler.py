@@ -15,9 +15,9 @@ from gossamer._typing import Array, Floats
 from gossamer.estimators import inputs
 from gossamer.estimators.loaded import check_names
 
-#: As many rows can be counted.
+#: The largest number of rows that can be counted.
 MOST_ROWS = 2**62
-#: What the scaler keeps of what it has learned: numbers and arrays.
+#: The learned attributes of the scaler: numbers and arrays.
 LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_")
 
 
@@ -36,7 +36,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
 
     Parameters
     ----------
-    forget : in [0, 1): what the past loses of its weight with each row, so that about the last 1 / forget rows count.
+    forget : in [0, 1): the share of its weight that the past loses with each row; about the last 1 / forget rows count.
     with_mean : subtract the mean.
     with_std : divide by the deviation.
 
@@ -75,7 +75,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         return self
 
     def learn_transform(self, X: Any) -> Array:
-        """Learn each row and scale it with what is known then; equal to row by row, to the bit."""
+        """Learn each row and scale it with the statistics up to it; equal to row by row, to the bit."""
         return self._learn(X, fresh=False, scale=True)
 
     def transform(self, X: Any) -> Array:
@@ -88,7 +88,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         return scaled(X, known["mean_"], variance, self.with_mean, self.with_std)
 
     def _known(self) -> dict[str, Any]:
-        """What was learned, all of one moment, whatever other threads learn."""
+        """A snapshot of the learned attributes, all of one moment, whatever other threads learn."""
         known: dict[str, Any] = self.__dict__
         if "mean_" not in known:
             check_is_fitted(self)
@@ -105,7 +105,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         out: Array | None = np.empty_like(X) if scale else None
         weight, seen = (0.0, 0) if fresh else (self.weight_, self.n_seen_)
         weight = _core.scale_rows(X, out, mean, squares, weight, 1.0 - forget, self.with_mean, self.with_std)
-        if not np.isfinite(squares).all():  # NaN and infinity stay in a sum, so one look at its end finds them
+        if not np.isfinite(squares).all():  # NaN and infinity stay in a sum, so a test of the sum finds them
             _checks.all_finite(self, X)
             raise _checks.wrong(self, "X", "small enough for its variance to be finite", float(np.abs(X).max()))
         now = {"mean_": mean, "squares_": squares, "weight_": weight, "n_seen_": seen + len(X)}
@@ -129,7 +129,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         return rows
 
     def _relearn(self, learned: dict[str, Any]) -> None:
-        """What a file says was learned, checked before the core sees it."""
+        """Validate learned attributes from a file before the core sees them."""
         super()._relearn(learned)
         self._check_parameters()
         if not learned:

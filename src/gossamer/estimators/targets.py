@@ -1,7 +1,7 @@
-"""Targets in units of their own: centred and scaled while they come, so that no regressor depends on their units.
+"""Scale targets online: centred and scaled as they come, so that no regressor depends on their units.
 
-A regressor learns z = (y - mean) / deviation, with the mean and the deviation of the targets up to and with y, and what
-its learner says is turned back with those known before: f(x) * deviation + mean. With targets a y + b, predictions are
+A regressor learns z = (y - mean) / deviation, with the mean and the deviation of the targets up to and with y, and its
+learner's score is turned back with those known before: f(x) * deviation + mean. With targets a y + b, predictions are
 a times those of y, plus b. Sums run row by row (Welford 1962; West 1979 for weights), with the first target taken off,
 so that any batches give the same bits and large targets lose no digits.
 """
@@ -72,7 +72,7 @@ def check_finite(owner: object, moments: Moments, y: Any) -> None:
 
 
 def check_moments(owner: object, found: Any) -> None:
-    """Raise unless these are moments, as a file says."""
+    """Validate the moments of a file."""
     fits = isinstance(found, tuple) and len(found) == 4 and all(type(value) is float for value in found)
     if not fits or not all(map(math.isfinite, found)) or found[0] < 0 or found[3] < 0:
         raise _checks.wrong(owner, "_moments", "four finite numbers, no weight or square negative", found)

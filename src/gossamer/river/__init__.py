@@ -1,10 +1,10 @@
-"""The river face: every estimator of the package as a river model, under the same name and with the same parameters.
+"""Adapters for river: every estimator of the package as a river model, with the same name and parameters.
 
-Rows are dicts. A feature may come at any time and stay away at any time: it is 0 where it is missing, and the model is
-the one that had it, at 0, from the start. The order of the keys changes nothing. ``learn_many`` takes frames (pandas,
+Rows are dicts. A feature may appear and vanish at any time: it is 0 where it is missing, and the model is the same as
+if it had been there, at 0, from the start. The order of the keys changes nothing. ``learn_many`` takes frames (pandas,
 polars, ...) and learns their rows one by one.
 
-``n_passes``, ``shuffle`` and ``random_state`` are gone: a stream passes once, as it comes. ``gamma="scale"`` of
+There is no ``n_passes``, ``shuffle`` or ``random_state``: a stream is learned once, in its order. ``gamma="scale"`` of
 `Gaussian` and `Laplace` settles with the first row, at 1 / its features: right for standardised features, so write
 ``StandardScaler() | model``. ``cost`` is a `Taxonomy`, or a matrix over the labels 0, 1, ...
 

@@ -29,10 +29,10 @@ except ImportError as error:
 
 
 class Model(Snapshot, base.Estimator):
-    """What all models share: the parameters of an estimator, and what was learned with them.
+    """The base of all models: the parameters of an estimator, and its learned state.
 
-    Several threads may use a model: most rows go straight to compiled code, which takes turns; all others take turns
-    here. What `Learned` has is replaced as a whole, in an order in which a row never fits a wrong learner.
+    Several threads may use a model: most rows go straight to compiled code, which has a lock of its own; all others are
+    serialised here. The attributes of `Learned` are replaced in an order in which a row never fits a wrong learner.
     """
 
     _estimator: ClassVar[type[Online]]
@@ -68,7 +68,7 @@ class Model(Snapshot, base.Estimator):
         return Learned(self._made(kernel=as_kernel(self.kernel).resolve(table[:1])), columns, [])
 
     def _absorb(self, X: Any, y: Any, w: Any) -> Learned:
-        """Learn a row or a frame, the long way: the first, one with new features or labels, or many."""
+        """The general path: learn the first row, a row with new features or labels, or a frame."""
         learned = self._learned
         columns = Columns(type(self).__name__) if learned is None else learned.columns
         if not isinstance(X, Mapping) and not hasattr(X, "to_native"):  # neither a row nor a frame as river wraps it
@@ -91,13 +91,13 @@ class Model(Snapshot, base.Estimator):
 
     @exclusive
     def _learn_long(self, x: Row, y: Any, w: float) -> None:
-        """A row that compiled code does not take as it is."""
+        """Learn a row that the fast path has refused."""
         if self._learned is None or not self._learned.learn_one(x, y, w):
             self._absorb(x, None if y is None else [y], w)
 
     @exclusive
     def _score_long(self, x: Row) -> tuple[Any, Learned]:
-        """The score of one row, or one for each class, and what was known then."""
+        """The score of one row, or a score per class, and the labels known then."""
         assert self._learned is not None
         return self._learned.score_one(x), copy.copy(self._learned)
 
@@ -124,9 +124,9 @@ class Model(Snapshot, base.Estimator):
         except TypeError:
             raise _checks.wrong(self, "X", "a frame of pandas, polars, ...", type(X)) from None
 
-    @exclusive  # a new feature may want more columns
+    @exclusive  # a new feature may need more columns
     def _scores(self, X: Any) -> tuple[Floats, Learned] | None:
-        """The scores of a frame, and what was known then; None before the first row."""
+        """The scores of a frame, and the labels known then; None before the first row."""
         learned = self._learned
         if learned is None:
             return None
@@ -167,7 +167,7 @@ class Classifier(Model, base.MiniBatchClassifier):
 
     def _begin(self, table: Floats, columns: Columns) -> Learned:
         learned, cost = super()._begin(table, columns), getattr(self, "cost", None)
-        if isinstance(cost, Taxonomy):  # inside, labels are numbers in the order of their coming, or of the costs
+        if isinstance(cost, Taxonomy):  # inside, labels are codes in order of appearance, or in the order of the costs
             learned.labels = list(cost.labels)
             learned.estimator.cost = dataclasses.replace(cost, labels=tuple(range(len(cost.labels))))
         elif cost is not None:
@@ -201,7 +201,7 @@ class Classifier(Model, base.MiniBatchClassifier):
         labels, score = learned.labels, self._score(x, learned)
         if isinstance(score, float):
             return labels[1] if score >= 0 and len(labels) > 1 else labels[0]
-        return labels[int(np.argmax(score[: len(labels)]))]  # another thread may have told the learner of more
+        return labels[int(np.argmax(score[: len(labels)]))]  # another thread may have added a class
 
     def predict_many(self, X: Any) -> Any:
         """The labels of the rows of a frame."""
@@ -249,7 +249,7 @@ def _is_label(value: Any) -> bool:
 
 
 def _winners(scores: Floats, labels: int) -> Any:
-    """The number of the predicted label, for scores in columns: one for two labels, or one for each."""
+    """The code of the predicted label, for scores in columns: one column for two labels, else one per label."""
     return scores.argmax(axis=1) if scores.shape[1] > 1 else np.minimum(scores[:, 0] >= 0, labels - 1)
 
 

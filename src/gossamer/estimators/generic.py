@@ -75,7 +75,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             many = given and (len(order) > 2 or self._structure() is not None)
             learner = self._begin(self._loss_many(len(order)) if many else None)
         many = learner.loss.target == "label"
-        pairs = np.zeros(0)
+        pairs = _labels.NONE
         if many or len(order) <= 2:
             targets = codes if many else 2.0 * codes - 1.0
             scores, _ = inputs.learn(learner, X, targets, sample_weight, ids=ids, owner=self)
@@ -97,7 +97,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """
         X = inputs.check(learner, X)
         inputs.settle(learner, X)  # on the whole batch, not on what comes before the third class
-        rows = len(X) if isinstance(X, list) else int(X.shape[0])
+        rows = inputs.count(X)
         codes, weights = _checks.vector(self, "y", codes, rows), _checks.weights(self, sample_weight, rows)
         split = int(np.argmax(codes > 1))
         later = self._start(self._loss_many(None))

@@ -23,7 +23,7 @@ MOST_ROWS, MOST_VALUES = 4096, 2**22
 
 def count(X: Any) -> int:
     """The number of rows, also of sparse ones."""
-    return len(X) if isinstance(X, list) else int(X.shape[0])
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def names(estimator: Any, X: Any, fitted: bool) -> Array | None:

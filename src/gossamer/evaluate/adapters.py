@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from gossamer import _checks
 from gossamer._registry import overrides
 from gossamer._typing import Floats
-from gossamer.estimators import OnlineClassifier, OnlinePipeline
+from gossamer.estimators import OnlineClassifier, OnlinePipeline, inputs
 from gossamer.estimators.base import Online
 from gossamer.estimators.labels import Predictions as Scores
 from gossamer.estimators.pipelines import last_step
@@ -72,12 +72,7 @@ class Face:
     def predict_learn(self, X: Any, y: Any) -> Predictions:
         """Predict each row, then learn it."""
         if not self.blocks:
-            parts = []
-            for i in range(int(X.shape[0]) if hasattr(X, "shape") else len(X)):
-                part = slice(i, i + 1)
-                parts.append(self.predict(X[part], None if y is None else y[part]))
-                self.learn(X[part], None if y is None else y[part])
-            return Predictions.join(parts)
+            return self.predict_learn_late(X, y, X, y)
         if isinstance(self.model, Learner):
             return self._judge(self._scored(*self.model.learn(X, y, with_levels=True)), y)
         return self._judge(self.model._predict_learn(X, y), y)
@@ -87,7 +82,7 @@ class Face:
         try:
             if isinstance(self.model, Learner):
                 made = self._scored(self.model.score(X), self.model.level)
-                made = made if self.model.steps or made.scores.ndim == 1 else replace(made, known=0)
+                made = made if self.model.steps or made.scores.ndim == 1 else made._replace(known=0)
             elif self.task == "regression":
                 made = Scores(np.asarray(self.model.predict(X), dtype=np.float64))
             elif not self.blocks:
@@ -97,31 +92,28 @@ class Face:
             else:
                 made = self.model._predictions(X)
         except NotFittedError:
-            made = Scores(np.zeros(len(X)))
+            made = Scores(np.zeros(inputs.count(X)))
         return self._judge(made, y)
 
     def predict_learn_late(self, X: Any, y: Any, due: Any, due_y: Any) -> Predictions:
         """Predict row i of X, then learn row i of ``due``, for each i."""
-        parts, start = [], 0
+        parts, start, rows = [], 0, inputs.count(X)
         plain = self.blocks and all(
-            isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype == np.float64 for rows in (X, due)
+            isinstance(part, np.ndarray) and part.ndim == 2 and part.dtype == np.float64 for part in (X, due)
         )
         if plain and not (np.isfinite(X).all() and np.isfinite(due).all() and X.shape[1] == due.shape[1]):
             plain = False  # the general path raises the error of the bad row
-        while start < len(X):
+        while start < rows:
             steps = late.find_steps(self.model) if plain else None
-            stop = start if steps is None else min(len(X), late.known_rows(steps, due_y, start))
+            stop = start if steps is None else min(rows, late.known_rows(steps, due_y, start))
+            part = slice(start, max(stop, start + 1))
+            labels, learned = (None if values is None else values[part] for values in (y, due_y))
             if steps is not None and stop > start:
-                part = slice(start, stop)
-                labels = None if due_y is None else due_y[part]
-                made = self._scored(*late.predict_learn(steps, X[part], due[part], labels))
-                parts.append(self._judge(made, None if y is None else y[part]))
-                start = stop
+                parts.append(self._judge(self._scored(*late.predict_learn(steps, X[part], due[part], learned)), labels))
             else:
-                part = slice(start, start + 1)
-                parts.append(self.predict(X[part], None if y is None else y[part]))
-                self.learn(due[part], None if due_y is None else due_y[part])
-                start += 1
+                parts.append(self.predict(X[part], labels))
+                self.learn(due[part], learned)
+            start = part.stop
         return Predictions.join(parts)
 
     def _scored(self, scores: Floats, levels: Any) -> Scores:
@@ -137,15 +129,12 @@ class Face:
         return Scores(scores, range(count), np.arange(count), np.isfinite(scores).sum(axis=1))
 
     def _plain(self, X: Any, y: Any) -> Predictions:
-        """The predictions of a model without ``predict_learn``."""
+        """The predictions of a classifier or detector that is asked row by row."""
         labels = np.asarray(self.model.predict(X))
         known, nothing = np.ones(len(labels), dtype=np.bool_), np.full(len(labels), np.nan)
         if self.task == "novelty":
             return Predictions(labels == -1, known, nothing, nothing, (), known.astype(int), nothing)
-        if self.task == "regression":
-            return Predictions(labels, known, nothing, nothing, (), known.astype(int), nothing)
-        classes, chances = self._seen(), nothing
-        scores = nothing
+        classes, chances, scores = np.asarray(getattr(self.model, "classes_", ())).tolist(), nothing, nothing
         if hasattr(self.model, "decision_function"):
             scores = np.asarray(self.model.decision_function(X), dtype=np.float64)
         if self.tells and y is not None:
@@ -165,15 +154,6 @@ class Face:
             self.model.partial_fit(X, y, classes=self.classes)
         else:
             self.model.partial_fit(X, y)
-
-    def _seen(self) -> list[Any]:
-        """The classes that the model knows, in its order."""
-        if self.task != "classification" or isinstance(self.model, Learner):
-            return []
-        try:
-            return list(np.asarray(self.model.classes_).tolist())
-        except (AttributeError, NotFittedError):
-            return []
 
     # ----------------------------------------------------------------------------------------- scores to predictions
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._locks import exclusive, shared
+from gossamer.estimators import inputs
 from gossamer.estimators.pipelines import last_step
 from gossamer.evaluate import metrics as _metrics
 from gossamer.evaluate.adapters import Face, learner_of, task_of
@@ -145,7 +146,7 @@ class Prequential:
         """Predict these rows, each before it is learned, and count; returns the predictions."""
         if y is None and self.task != "novelty":
             raise _checks.wrong(self, "y", f"given for {self.task}", None)
-        rows = _rows(X)
+        rows = inputs.count(X)
         if y is not None and len(y) != rows:
             raise _checks.wrong(self, "y", f"as long as X ({rows})", len(y))
         if self._wanted is None and not self._metrics:
@@ -157,17 +158,17 @@ class Prequential:
             rule = "without 'error' and 'auc' where there are no targets"
             raise _checks.wrong(self, "metrics", rule, list(self._metrics))
         parts = []
-        while _rows(X):
+        while inputs.count(X):
             # up to the end of the window, where the model is measured
-            count = min(_rows(X), self.every - self.row % self.every)
-            now = None if y is None else y[:count]
+            size = min(inputs.count(X), self.every - self.row % self.every)
+            now = None if y is None else y[:size]
             learned = now if self.task != "novelty" else None
             update = self._update_delayed if self.delay else self._face.predict_learn
-            made = update(X[:count], learned)
+            made = update(X[:size], learned)
             parts.append(made)
             self._window.append((now, made))
-            self.row += count
-            X, y = X[count:], None if y is None else y[count:]
+            self.row += size
+            X, y = X[size:], None if y is None else y[size:]
             if self.row % self.every == 0:
                 self._record()
         empty = np.zeros(0)
@@ -175,7 +176,7 @@ class Prequential:
 
     def _update_delayed(self, X: Any, y: Any) -> Predictions:
         """Predict these rows; after each, learn the row that is ``delay`` rows older, if there is one by now."""
-        rows, waiting = _rows(X), 0 if self._late is None else _rows(self._late[0])
+        rows, waiting = inputs.count(X), 0 if self._late is None else inputs.count(self._late[0])
         every_X, every_y = (X, y) if self._late is None else (_stack(self._late[0], X), _stack(self._late[1], y))
         lead, parts = min(rows, self.delay - waiting), []
         if lead:
@@ -293,7 +294,7 @@ class Prequential:
             for y, made in self._window
         ]
         late = []
-        if self._late is not None and _rows(self._late[0]):
+        if self._late is not None and inputs.count(self._late[0]):
             late = [[None if part is None else np.asarray(part).tolist() for part in self._late]]
         seconds = time.perf_counter() - self._start
         sums = {name: list(pair) for name, pair in self._sums.items()}
@@ -326,10 +327,6 @@ class Prequential:
         self._classes = set(state.get("classes", []))
         self._health.restore(state.get("warned", []))
         self._start = time.perf_counter() - float(state["seconds"])
-
-
-def _rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _stack(first: Any, second: Any) -> Any:

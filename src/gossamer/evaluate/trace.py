@@ -105,22 +105,25 @@ class Trace:
     @property
     def support(self) -> Floats:
         """The number of support points at each record, NaN for a model without."""
-        return np.array([np.nan if r.support is None else r.support for r in self.records], dtype=np.float64)
+        return self._facts("support")
 
     @property
     def norm(self) -> Floats:
         """The RKHS norm at each record, NaN where it is not tracked."""
-        return np.array([np.nan if r.norm is None else r.norm for r in self.records], dtype=np.float64)
+        return self._facts("norm")
 
     @property
     def discarded(self) -> Floats:
         """The sum of the norms that the budget has discarded up to each record, NaN for a model without."""
-        return np.array([np.nan if r.discarded is None else r.discarded for r in self.records], dtype=np.float64)
+        return self._facts("discarded")
 
     @property
     def seconds(self) -> Floats:
         """Seconds since the start at each record."""
-        return np.array([record.seconds for record in self.records], dtype=np.float64)
+        return self._facts("seconds")
+
+    def _facts(self, name: str) -> Floats:
+        return np.array([getattr(record, name) for record in self.records], dtype=np.float64)  # None becomes NaN
 
     def confusion_matrix(self) -> tuple[list[Any], Ints]:
         """The classes, and how often each was (rows) and was predicted (columns).

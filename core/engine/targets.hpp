@@ -1,4 +1,4 @@
-// Targets in units of their own, as they come: the twin of `follow` in _targets.py.
+// Targets, or the values of a feature, in units of their own, as they come: the twin of `follow` in targets.py.
 #pragma once
 #include <cmath>
 #include <cstddef>

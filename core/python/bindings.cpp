@@ -451,6 +451,23 @@ void bind_targets(nb::module_& m) {
         },
         "moments"_a, "y"_a, "weights"_a.none(), "z"_a, "means"_a, "deviations"_a,
         "Write targets in units of their own to z, with the mean and deviation known before each; returns the moments.");
+    using Columns = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    m.def(
+        "follow_columns",
+        [](Columns moments, Columns x) {
+            expect(moments.size(), 4 * x.shape(0), "moments");
+            const std::size_t columns = x.shape(0), rows = x.shape(1);
+            double *known = moments.data(), *value = x.data();
+            nb::gil_scoped_release release;
+            for (std::size_t j = 0; j < columns; ++j) {
+                Targets column{known[j], known[columns + j], known[2 * columns + j], known[3 * columns + j]};
+                for (std::size_t t = 0; t < rows; ++t, ++value) *value = column.follow(*value);
+                known[j] = column.total, known[columns + j] = column.first;
+                known[2 * columns + j] = column.sums, known[3 * columns + j] = column.squares;
+            }
+        },
+        "moments"_a, "x"_a,
+        "The same for the columns of features, here the rows of x, in place; moments: (4, columns), in place.");
 }
 
 }  // namespace

@@ -191,7 +191,7 @@ def test_mapping_and_batches(dtype):
 
 def test_far_away_rows():
     """What lies beyond all numbers met is mapped to the ends, not beyond."""
-    ends = squash(np.array([-1e300, 1e300]), np.zeros(2), np.ones(2))
+    ends = squash(np.array([-1e300, 1e300]))
     assert ends[0] >= 0
     assert ends[1] <= 1
     assert np.diff(ends)[0] > 0.999

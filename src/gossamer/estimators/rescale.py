@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gossamer import _checks
+from gossamer import _checks, _core
 from gossamer._locks import shared
 from gossamer._typing import Array, Floats
 from gossamer.kernels import Additive
@@ -36,14 +36,13 @@ PART = 1024
 FAR = 1e9
 
 
-def squash(away: Floats, mean: Floats, variance: Floats) -> Floats:
-    """u of values and means that are both given as distances from one fixed place; 1/2 where nothing ever changed.
+def squash(z: Floats) -> Floats:
+    """u of standardised values.
 
-    >>> squash(np.array([-1.0, 0.0, 1.0]), np.zeros(3), np.array([0.5, 0.5, 0.0])).tolist()
-    [0.1464466094067262, 0.5, 0.5]
+    >>> squash(np.array([-np.sqrt(2.0), 0.0, np.inf])).round(4).tolist()
+    [0.1464, 0.5, 1.0]
     """
-    deviation = np.sqrt(variance)
-    z = np.clip((away - mean) / np.where(deviation > 0.0, deviation, np.inf), -FAR, FAR)
+    z = np.clip(z, -FAR, FAR)
     return np.asarray(0.5 + 0.5 * (z / np.sqrt(z * z + 2.0)))
 
 
@@ -54,33 +53,25 @@ def no_moments(columns: int) -> Floats:
 
 
 def mapped(moments: Floats, P: Array) -> Array:
-    """Map rows for scoring, with the present statistics."""
+    """Rows as they are scored, with what is known now; 1/2 where nothing ever changed."""
     count, first, sums, squares = moments
+    rounds = np.maximum(count, 1.0)
+    deviation = np.sqrt(squares / rounds)
     with np.errstate(over="ignore"):
         away = P.astype(np.float64) - first
-    rounds = np.maximum(count, 1.0)
-    return squash(away, sums / rounds, squares / rounds).astype(P.dtype)
+    return squash((away - sums / rounds) / np.where(deviation > 0.0, deviation, np.inf)).astype(P.dtype)
 
 
 def learned(moments: Floats, P: Array) -> tuple[Array, Floats]:
-    """Map rows for learning, each with the statistics up to it; also returns the moments after them.
+    """Rows as they are learned, each with what is known when it comes, and the moments after them.
 
-    Sums run row by row (Welford 1962, with the means made from running sums), so that any batches give the same bits.
+    The recurrence is that of `targets.follow`, for each column.
     """
-    out = np.empty(P.shape, dtype=P.dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(P), PART):
-            rows = P[start : start + PART].T.astype(np.float64, order="C")
-            count, first, sums, squares = moments
-            if count[0] == 0:
-                first = rows[:, 0].copy()
-            away = rows - first[:, None]
-            counts = count[0] + np.arange(1.0, rows.shape[1] + 1)
-            running = np.add.accumulate(np.column_stack([sums, away]), axis=1)
-            news = away - running[:, :-1] / np.maximum(counts - 1.0, 1.0)
-            spread = np.add.accumulate(np.column_stack([squares, news * news * (1.0 - 1.0 / counts)]), axis=1)
-            out[start : start + PART] = squash(away, running[:, 1:] / counts, spread[:, 1:] / counts).T
-            moments = np.stack([np.full_like(count, counts[-1]), first, running[:, -1], spread[:, -1]])
+    out, moments = np.empty(P.shape, dtype=P.dtype), moments.copy()
+    for start in range(0, len(P), PART):
+        z = P[start : start + PART].T.astype(np.float64, order="C")
+        _core.follow_columns(moments, z)
+        out[start : start + PART] = squash(z).T
     return out, moments
 
 

@@ -1,5 +1,5 @@
-// Many models of one make. Between calls a model is a string of bytes; while its rows are learned it stands on the desk
-// of a thread, whose buffers all models share.
+// Many models with the same configuration. Between calls a model is a string of bytes; while its rows are learned it is
+// deserialized into the workspace of a thread, whose buffers all models share.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace gossamer {
 
-// What is wrong with a row, where something is.
+// The error of a row.
 enum class Refused : std::uint8_t { no, row, label, target };
 
 // The rows of a call: those of model k are rows[starts[k]] ... of x.
@@ -31,19 +31,19 @@ template <class T> struct Call {
     const double* weights = nullptr;       // may be null: all 1
     const std::int32_t* ranks = nullptr;   // the column of each label
     std::size_t labels = 0;
-    const double* gammas = nullptr;        // for models that are new, where each has its own
+    const double* gammas = nullptr;        // of new models, if each has its own
     double* out = nullptr;                 // (all rows, columns)
     int columns = 0;                       // 0: one score per row
     std::uint8_t* refused = nullptr;       // (all rows)
     std::int64_t* winners = nullptr;       // of a prediction: the number of the label
 };
 
-// One model at a time, read, taught and written.
-template <class T> class Desk {
+// A workspace: deserializes a model, updates it, serializes it.
+template <class T> class Workspace {
 public:
-    explicit Desk(const Make& make) : make_(make), model_(make) {}
+    explicit Workspace(const Config& config) : config_(config), model_(config) {}
 
-    // The rows of model k; its bytes afterwards, empty if there was nothing to learn.
+    // Learns the rows of model k; returns its bytes, empty if there was nothing to learn.
     const std::string& learn(const char* state, std::size_t size, std::int64_t k, const Call<T>& call) {
         model_.begin(state, size, call.labels, Purpose::teach);
         if (state == nullptr && call.gammas != nullptr) model_.use(call.gammas[k]);
@@ -53,7 +53,7 @@ public:
             const int count = take(call, first, std::min(end, first + at_once));
             learned = learned || count > 0;
             int split = 0;  // up to the first row of a third class
-            while (!model_.is_many && split < count && !(make_.labels && targets_[split] > 1)) ++split;
+            while (!model_.is_many && split < count && !(config_.labels && targets_[split] > 1)) ++split;
             if (split > 0) teach_two(split, call);
             if (split < count && !model_.is_many) model_.widen();
             if (split < count) teach_many(split, count, call);
@@ -76,13 +76,13 @@ public:
                 const double* f = scores_.data() + static_cast<std::ptrdiff_t>(t) * outputs;
                 if (model_.is_many)
                     emit_many(f, outputs, places_[t], call);
-                else if (make_.labels)
+                else if (config_.labels)
                     emit_two(*f, static_cast<int>(model_.order.size()), places_[t], call);
                 else
-                    call.out[places_[t]] = make_.detects   ? *f - learner.loop().level()
-                                           : make_.targets ? *f * model_.targets.deviation() + model_.targets.mean()
+                    call.out[places_[t]] = config_.detects   ? *f - learner.loop().level()
+                                           : config_.targets ? *f * model_.targets.deviation() + model_.targets.mean()
                                                            : *f;
-                if (make_.labels) call.winners[places_[t]] = model_.order[winner(f, call.ranks)];
+                if (config_.labels) call.winners[places_[t]] = model_.order[winner(f, call.ranks)];
             }
         }
     }
@@ -91,9 +91,9 @@ public:
     void check(const char* state, std::size_t size) { model_.read(state, size, Purpose::ask); }
 
 private:
-    static constexpr std::int64_t at_once = 2048;  // rows of a model that are taken together
+    static constexpr std::int64_t at_once = 2048;  // rows of a model per block
 
-    const Make& make_;
+    const Config& config_;
     Model<T> model_;
     Values before_, scores_, levels_, targets_, weights_;
     Values means_, deviations_;  // of the targets, as known before each row
@@ -103,19 +103,19 @@ private:
     Writer out_;
 
     void room(std::size_t rows) {
-        z_.resize(rows * make_.features);
+        z_.resize(rows * config_.features);
         targets_.resize(rows);
         weights_.resize(rows);
         places_.resize(rows);
         known_.resize(rows);
-        if (make_.targets) means_.resize(rows);
-        if (make_.targets) deviations_.resize(rows);
+        if (config_.targets) means_.resize(rows);
+        if (config_.targets) deviations_.resize(rows);
     }
 
-    // Scale and check some rows; how many are to be learned. They are in z_, targets_, places_ and known_.
+    // Scale and validate some rows; returns the number to be learned. They are in z_, targets_, places_ and known_.
     int take(const Call<T>& call, std::int64_t first, std::int64_t end) {
         room(end - first);
-        const int d = make_.features;
+        const int d = config_.features;
         int count = 0;
         for (std::int64_t i = first; i < end; ++i) {
             const std::int64_t row = call.rows[i];
@@ -123,7 +123,7 @@ private:
             T* z = z_.data() + static_cast<std::ptrdiff_t>(count) * d;
             double target = call.y == nullptr ? 0.0 : call.y[row];
             bool fresh_label = false;
-            if (make_.labels) {
+            if (config_.labels) {
                 const auto found = std::find(model_.order.begin(), model_.order.end(), static_cast<std::uint32_t>(target));
                 fresh_label = found == model_.order.end();
                 if (fresh_label && model_.order.size() >= 2 && !model_.many) {
@@ -133,8 +133,8 @@ private:
                 target = static_cast<double>(found - model_.order.begin());
             }
             Targets after = model_.targets;
-            const double scaled = make_.targets ? after.follow(target, call.weights == nullptr ? 1.0 : call.weights[row]) : target;
-            if (make_.targets && !after.sound()) {
+            const double scaled = config_.targets ? after.follow(target, call.weights == nullptr ? 1.0 : call.weights[row]) : target;
+            if (config_.targets && !after.sound()) {
                 call.refused[row] = static_cast<std::uint8_t>(Refused::target);
                 continue;
             }
@@ -142,7 +142,7 @@ private:
                 call.refused[row] = static_cast<std::uint8_t>(Refused::row);
                 continue;
             }
-            if (make_.targets) {
+            if (config_.targets) {
                 means_[count] = model_.targets.mean();
                 deviations_[count] = model_.targets.deviation();
                 model_.targets = after;
@@ -158,15 +158,15 @@ private:
 
     // z = x as the learner gets it, and the scaler has learned x; false, and nothing has happened, if it cannot be learned
     bool scale(const T* x, T* z) {
-        const int d = make_.features;
-        if (!make_.scaled) {
+        const int d = config_.features;
+        if (!config_.scaled) {
             std::copy_n(x, d, z);
             return model_.active().accepts(z);
         }
         before_ = model_.mean;
         before_.insert(before_.end(), model_.squares.begin(), model_.squares.end());
         const double weight =
-            scale_rows(x, z, 1, d, model_.mean.data(), model_.squares.data(), model_.weight, make_.keep, make_.centre, make_.divide);
+            scale_rows(x, z, 1, d, model_.mean.data(), model_.squares.data(), model_.weight, config_.keep, config_.centre, config_.divide);
         if (!tiles<double>().finite(model_.squares.data(), d) || !model_.active().accepts(z)) {
             std::copy_n(before_.begin(), d, model_.mean.begin());
             std::copy_n(before_.begin() + d, d, model_.squares.begin());
@@ -177,10 +177,10 @@ private:
         return true;
     }
 
-    // The same for a prediction: scaled by what is known.
+    // The same for a prediction: scaled by the present statistics.
     int transform(const Call<T>& call, std::int64_t first, std::int64_t end) {
         room(end - first);
-        const int d = make_.features;
+        const int d = config_.features;
         const double gain = 1.0 / model_.weight;
         int count = 0;
         for (std::int64_t i = first; i < end; ++i) {
@@ -189,8 +189,8 @@ private:
             T* z = z_.data() + static_cast<std::ptrdiff_t>(count) * d;
             for (int j = 0; j < d; ++j) {
                 double value = static_cast<double>(x[j]);
-                if (make_.scaled && make_.centre) value -= model_.mean[j];
-                if (make_.scaled && make_.divide) {
+                if (config_.scaled && config_.centre) value -= model_.mean[j];
+                if (config_.scaled && config_.divide) {
                     const double deviation = std::sqrt(model_.squares[j] * gain);
                     value /= deviation > 0.0 ? deviation : std::numeric_limits<double>::infinity();
                 }
@@ -207,15 +207,15 @@ private:
     // --------------------------------------------------------------------------------------------- learning
 
     void teach_two(int count, const Call<T>& call) {
-        if (make_.labels)
+        if (config_.labels)
             for (int t = 0; t < count; ++t) targets_[t] = 2.0 * targets_[t] - 1.0;
         run(model_.two, 0, count, 1, call);
         for (int t = 0; t < count; ++t) {
-            if (make_.labels)
-                emit_two(scores_[t], make_.given >= 0 ? make_.given : known_[t], places_[t], call);
+            if (config_.labels)
+                emit_two(scores_[t], config_.given >= 0 ? config_.given : known_[t], places_[t], call);
             else
-                call.out[places_[t]] = make_.detects   ? scores_[t] - levels_[t]
-                                       : make_.targets ? scores_[t] * deviations_[t] + means_[t]
+                call.out[places_[t]] = config_.detects   ? scores_[t] - levels_[t]
+                                       : config_.targets ? scores_[t] * deviations_[t] + means_[t]
                                                        : scores_[t];
         }
     }
@@ -232,12 +232,12 @@ private:
         scores_.resize(static_cast<std::size_t>(count - first) * outputs);
         levels_.resize(count - first);
         Block<T> block;
-        block.y = make_.detects ? nullptr : targets_.data() + first;
+        block.y = config_.detects ? nullptr : targets_.data() + first;
         block.weights = call.weights == nullptr ? nullptr : weights_.data() + first;
         block.scores = scores_.data();
         block.columns = outputs;
         block.levels = levels_.data();
-        learner.learn(z_.data() + static_cast<std::ptrdiff_t>(first) * make_.features, count - first, block);
+        learner.learn(z_.data() + static_cast<std::ptrdiff_t>(first) * config_.features, count - first, block);
     }
 
     // ---------------------------------------------------------------------------------------------- scores
@@ -246,7 +246,7 @@ private:
     void emit_two(double f, int known, std::int64_t row, const Call<T>& call) const {
         if (call.columns == 0) {
             const bool turned = model_.order.size() > 1 && call.ranks[model_.order[1]] < call.ranks[model_.order[0]];
-            call.out[row] = known < 2 && make_.given < 0 ? -f : turned ? -f : f;
+            call.out[row] = known < 2 && config_.given < 0 ? -f : turned ? -f : f;
             return;
         }
         double* out = call.out + row * call.columns;
@@ -261,7 +261,7 @@ private:
         for (int c = 0; c < outputs; ++c) out[call.ranks[model_.order[c]]] = f[c];
     }
 
-    // the inner number of the label that the scores at hand predict; of equal ones, as the estimators have it
+    // the code of the label that the current scores predict; ties as in the estimators
     int winner(const double* f, const std::int32_t* ranks) const {
         if (model_.order.size() == 1) return 0;
         if (!model_.is_many) {
@@ -276,30 +276,30 @@ private:
     }
 };
 
-// The desks of a few threads.
+// The workspaces of a few threads.
 template <class T> class Bank {
 public:
-    mutable Gate gate;  // of the desks: one call at a time
+    mutable Gate gate;  // of the workspaces: one call at a time
 
-    explicit Bank(Make make) : make_(std::move(make)) {}
+    explicit Bank(Config config) : config_(std::move(config)) {}
     Bank(const Bank&) = delete;
     Bank& operator=(const Bank&) = delete;
-    int features() const { return make_.features; }
+    int features() const { return config_.features; }
 
     struct State {
         const char* data;  // null: a new model
         std::size_t size;
     };
 
-    // work(desk, k) for every model; threads take the next one as they are ready
+    // work(workspace, k) for every model; threads take the next one as they are ready
     template <class Work> void each(std::int64_t count, int threads, Work&& work) {
         threads = static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(threads, count)));
-        while (static_cast<int>(desks_.size()) < threads) desks_.push_back(std::make_unique<Desk<T>>(make_));
+        while (static_cast<int>(workspaces_.size()) < threads) workspaces_.push_back(std::make_unique<Workspace<T>>(config_));
         std::vector<std::exception_ptr> errors(threads);
         std::atomic<std::int64_t> next{0};
         Threads(threads).run(threads, [&](int begin, int end, int) {
             for (int thread = begin; thread < end; ++thread) try {
-                    for (std::int64_t k; (k = next++) < count;) work(*desks_[thread], k);
+                    for (std::int64_t k; (k = next++) < count;) work(*workspaces_[thread], k);
                 } catch (...) {
                     errors[thread] = std::current_exception();
                 }
@@ -309,8 +309,8 @@ public:
     }
 
 private:
-    Make make_;
-    std::vector<std::unique_ptr<Desk<T>>> desks_;
+    Config config_;
+    std::vector<std::unique_ptr<Workspace<T>>> workspaces_;
 };
 
 }  // namespace gossamer

@@ -18,15 +18,15 @@
 
 namespace gossamer {
 
-// What all models of a bank share.
-struct Make {
+// The configuration that all models of a bank share.
+struct Config {
     std::vector<std::pair<std::string, Numbers>> kernel;
     Loop two;                  // for one score
     std::optional<Loop> many;  // for a score per class
     int features = 1;
     bool own_width = false;    // each model has a gamma of its own, and the kernel is that one name
     bool scaled = false, centre = true, divide = true;  // a scaler before the learner
-    bool targets = false;  // they are learned in units of their own
+    bool targets = false;  // they are scaled online
     double keep = 1;
     bool labels = false, detects = false;
     int given = -1;            // classes that are known from the start, in order
@@ -67,28 +67,28 @@ public:
     std::string bytes;
 };
 
-// What the model of some bytes is for: its kernel values and their inverse are made only where it is to learn. A model to
-// widen has a score for each of its two classes from then on.
+// The purpose of a deserialized model: its kernel values and their inverse are made only for learning. A model to widen has
+// a score for each of its two classes from then on.
 enum class Purpose { teach, ask, widen };
 
-// A model that stands to be taught or asked: a learner, what it calls the labels, and the scaler before it.
+// A deserialized model: a learner, the labels of its outputs, and the scaler before it.
 template <class T> struct Model {
-    const Make& make;
+    const Config& config;
     Learner<T> two;
     std::unique_ptr<Learner<T>> many;
     bool is_many = false;
-    std::vector<std::uint32_t> order;  // the labels seen, in the order of their inner numbers
+    std::vector<std::uint32_t> order;  // the labels seen, by their codes
     double gamma = 1;
     double weight = 0;  // of the scaler
     std::int64_t seen = 0;
     Values mean, squares;
     Targets targets;
 
-    explicit Model(const Make& make)
-        : make(make), two(kernel(1.0), make.two, make.features), mean(make.features), squares(make.features) {
-        if (make.many) many = std::make_unique<Learner<T>>(kernel(1.0), *make.many, make.features);
-        for (int c = 0; c < make.given; ++c) order.push_back(static_cast<std::uint32_t>(c));
-        is_many = make.given >= 0 && make.many;
+    explicit Model(const Config& config)
+        : config(config), two(kernel(1.0), config.two, config.features), mean(config.features), squares(config.features) {
+        if (config.many) many = std::make_unique<Learner<T>>(kernel(1.0), *config.many, config.features);
+        for (int c = 0; c < config.given; ++c) order.push_back(static_cast<std::uint32_t>(c));
+        is_many = config.given >= 0 && config.many;
         Writer w;
         write(w);
         fresh_ = std::move(w.bytes);
@@ -99,20 +99,20 @@ template <class T> struct Model {
 
     void use(double width) {
         gamma = width;
-        if (!make.own_width || gamma == in_use_) return;
+        if (!config.own_width || gamma == in_use_) return;
         two.use(kernel(gamma));
         if (many) many->use(kernel(gamma));
         in_use_ = gamma;
     }
 
-    // The model of these bytes, or one that has learned nothing, to be taught or only asked; the bank knows so many labels.
+    // Deserialize the model of these bytes, or start a new one; `labels`: the number of labels that the bank knows.
     void begin(const char* data, std::size_t size, std::size_t labels, Purpose purpose) {
         data == nullptr ? read(fresh_.data(), fresh_.size(), purpose) : read(data, size, purpose);
         for (std::uint32_t label : order)
             if (label >= labels) Reader::fail("a model of this bank");
     }
 
-    // A third class has come: f = g_1 - g_0 with g_1 = -g_0, as _labels.widened.
+    // A third class has come: f = g_1 - g_0 with g_1 = -g_0, as in estimators/labels.py.
     void widen() {
         Writer w;
         write(w);
@@ -121,7 +121,7 @@ template <class T> struct Model {
         order = labels;
     }
 
-    // Its bytes.
+    // Serialize the model.
     void write(Writer& w) const {
         const Learner<T>& learner = active();
         const Loop& loop = learner.loop();
@@ -141,13 +141,13 @@ template <class T> struct Model {
         for (const Values& values : arrays) packed += values.size();
         w.bytes.clear();
         w.bytes.reserve(256 + 4 * order.size() + 16 * mean.size() + 8 * packed +
-                        m * (16 * (e.raw.size() + e.trace.size()) + 16 + sizeof(T) * make.features));
+                        m * (16 * (e.raw.size() + e.trace.size()) + 16 + sizeof(T) * config.features));
         w.number(version);
         w.number(static_cast<std::uint8_t>(sizeof(T)));
         w.number(static_cast<std::uint8_t>((is_many ? many_scores : 0) | (wide ? wide_births : 0) | (same ? one_kappa : 0) |
                                            (has_packed ? with_packed : 0)));
         w.number(std::uint8_t{0});
-        for (std::size_t size : {static_cast<std::size_t>(make.features), m, e.raw.size(), order.size()})
+        for (std::size_t size : {static_cast<std::size_t>(config.features), m, e.raw.size(), order.size()})
             w.number(static_cast<std::uint32_t>(size));
         w.array(order.data(), order.size());
         for (double number : {e.scale, e.offset, e.norm2, loop.level(), e.discarded}) w.number(number);
@@ -160,14 +160,14 @@ template <class T> struct Model {
             else if (!packed_length(field, e.size()))
                 w.number(static_cast<std::int64_t>(pack(field).size()));
         });
-        if (make.own_width) w.number(gamma);
-        if (make.scaled) {
+        if (config.own_width) w.number(gamma);
+        if (config.scaled) {
             w.number(weight);
             w.number(seen);
             w.array(mean.data(), mean.size());
             w.array(squares.data(), squares.size());
         }
-        if (make.targets) w.array(&targets.total, 4);
+        if (config.targets) w.array(&targets.total, 4);
         for (const Rows2* rows : {&e.raw, &e.trace})
             for (const Values& row : *rows) w.array(row.data(), m);
         w.array(e.kappas.data(), same ? 1 : m);
@@ -177,7 +177,7 @@ template <class T> struct Model {
         for (const Values& values : arrays) w.array(values.data(), values.size());
     }
 
-    // The model of these bytes, which are checked.
+    // Deserialize and validate.
     void read(const char* data, std::size_t size, Purpose purpose) {
         const bool halve = purpose == Purpose::widen;
         Reader r(data, size);
@@ -187,8 +187,8 @@ template <class T> struct Model {
         const auto d = r.number<std::uint32_t>(), m = r.number<std::uint32_t>(), outputs = r.number<std::uint32_t>(),
                    labels = r.number<std::uint32_t>();
         is_many = halve || (flags & many_scores) != 0;
-        if (d != static_cast<std::uint32_t>(make.features) || (is_many && !many) || labels > r.left() / 4 ||
-            m > r.left() || (!is_many && outputs != 1) || outputs > labels + 1 || (labels > 0 && !make.labels))
+        if (d != static_cast<std::uint32_t>(config.features) || (is_many && !many) || labels > r.left() / 4 ||
+            m > r.left() || (!is_many && outputs != 1) || outputs > labels + 1 || (labels > 0 && !config.labels))
             Reader::fail("a model of this bank");
         order.resize(labels);
         r.array(order.data(), labels);
@@ -224,12 +224,12 @@ template <class T> struct Model {
                 lengths_.push_back(r.number<std::int64_t>());
             }
         });
-        if (make.own_width) {
+        if (config.own_width) {
             const double width = r.number<double>();
             if (!(width > 0 && std::isfinite(width))) Reader::fail("a model of this bank");
             use(width);
         }
-        if (make.scaled) {
+        if (config.scaled) {
             weight = r.number<double>();
             seen = r.number<std::int64_t>();
             r.array(mean.data(), mean.size());
@@ -240,14 +240,14 @@ template <class T> struct Model {
                                 tiles<double>().finite(squares.data(), squares.size());
             if (!usable) Reader::fail("a model of this bank");
         }
-        if (make.targets) {
+        if (config.targets) {
             r.array(&targets.total, 4);
             if (!targets.sound()) Reader::fail("a model of this bank");
         }
         read_rows(r, e.raw, m, outputs, halve);
         if (!e.trace.empty()) read_rows(r, e.trace, m, outputs, halve);
         const std::size_t rows = halve ? 2 : outputs;
-        loop.known = is_many ? (halve ? 2 : static_cast<std::int64_t>(make.given < 0 ? labels : make.given)) : 0;
+        loop.known = is_many ? (halve ? 2 : static_cast<std::int64_t>(config.given < 0 ? labels : config.given)) : 0;
         if (is_many && static_cast<std::int64_t>(rows) != loop.known) Reader::fail("a model of this bank");
         e.summed.resize(rows);
         for (Values& row : e.summed) row.assign(m, 0.0);
@@ -287,8 +287,8 @@ private:
     Values values_;
 
     Kernel kernel(double width) const {
-        if (!make.own_width) return Kernel(make.kernel, make.features);
-        return Kernel({{make.kernel[0].first, {width}}}, make.features);
+        if (!config.own_width) return Kernel(config.kernel, config.features);
+        return Kernel({{config.kernel[0].first, {width}}}, config.features);
     }
 
     static bool countable(std::int64_t count) { return count >= 0 && count <= std::int64_t(1) << 62; }

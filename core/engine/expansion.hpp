@@ -1,4 +1,4 @@
-// The twin of expansion.py's Expansion: lazily scaled coefficients in slots, one row per output, their norm, their mean
+// The twin of Expansion (_engine/expansion.py): lazily scaled coefficients in slots, one row per output, their norm, their mean
 // over time and, for SVMD, the trace v = w + mix * f that shares the slots.
 #pragma once
 #include <algorithm>
@@ -48,14 +48,14 @@ struct Expansion {
     static constexpr double per_digit = 1000;  // updates that each digit (to base e) counts that cancels
 
     Rows2 raw{Values{}};
-    Rows2 trace;           // w, empty if no rule asks for it
+    Rows2 trace;           // w, empty if the rule has no trace
     Values sizes;          // Euclidean norm over the outputs of each slot's raw coefficients
     Values kappas, roots;  // k(x, x) and its square root
     std::vector<std::int64_t> births, ids;
     Values labels;         // label kernel, outputs x outputs; empty: the identity
     double scale = 1, trace_scale = 1, offset = 0, norm2 = 0;
     double mix = 0, inner = 0, rate = 0;  // of the trace: v = w + mix f, <f, v>, SVMD's step size
-    double discarded = 0;                 // the norms of what was thrown away, added up
+    double discarded = 0;                 // the sum of the norms of discarded terms
 
     Average average = Average::none;
     double rounds_scale = 0, offset_sum = 0;
@@ -69,7 +69,7 @@ struct Expansion {
     std::ptrdiff_t stride = 0;
     bool with_ids = false;
     std::unordered_map<std::int64_t, int> slot_of;
-    mutable Ranking ranking;  // for budgets that look for the first of many slots
+    mutable Ranking ranking;  // for budgets that search the first of many slots
 
     bool tracks() const { return with_gram || evaluator != nullptr; }  // the norm through removals
     int size() const { return static_cast<int>(births.size()); }
@@ -243,7 +243,7 @@ struct Expansion {
         return scale * tiles<double>().dot(leaving_.data(), raw[0].data(), size());
     }
 
-    // a term that leaves as it is counts among what was lost
+    // add a dropped term to the discarded norms
     void throw_away(int slot) { discarded += scale * std::sqrt(std::max(0.0, weight2(slot)) * kappas[slot]); }
 
     // drop a term; the last one moves to its slot
@@ -329,7 +329,7 @@ struct Expansion {
         for (int i = 0; i < size(); ++i) gram[i * stride + i] = kappas[i];  // as placed: it may round in another way
     }
 
-    // what follows from the saved numbers
+    // recompute what is derived from the saved numbers
     void restored() {
         sizes.assign(size(), 0.0);
         ranking.touch_all();
@@ -401,7 +401,7 @@ private:
         return std::max(0.0, total) * scale * scale;
     }
 
-    // before coefficients change: what they have added to the mean so far
+    // before coefficients change: add their sum so far to the mean
     void settle_sums() {
         if (average == Average::none) return;
         for (int c = 0; c < outputs(); ++c)

@@ -1,7 +1,7 @@
-// The lock of an object that several threads use: many look at it together, one changes it alone.
+// A readers-writer lock for an object that several threads use.
 //
-// The classes of the core take no locks themselves. Who calls them holds the gate of the object: shared for what is
-// const, alone for the rest. No Python object is made and no callback runs while a gate is held (border.hpp).
+// The classes of the core take no locks themselves. The caller holds the gate of the object: shared for const methods,
+// exclusive for the others. No Python object is made and no callback runs while a gate is held (border.hpp).
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -9,8 +9,7 @@
 
 namespace gossamer {
 
-// A std::shared_mutex lets those who look go on for ever while one waits to change something. Here nobody who comes later
-// overtakes a waiting one.
+// With std::shared_mutex, readers may starve a waiting writer. Here no thread overtakes a thread that came before it.
 class Gate {
 public:
     Gate() = default;

@@ -12,14 +12,14 @@ namespace gossamer {
 
 class Inverse {
 public:
-    static constexpr int check_every = 64;       // changes between two looks at the error
-    static constexpr double most_error = 1e-8;   // of K Q - I, from which Q is made anew
-    static constexpr double least_pivot = 1e-9;  // of k(x, x): below, rounding is all there is
+    static constexpr int check_every = 64;       // changes between two checks of the error
+    static constexpr double most_error = 1e-8;   // of K Q - I, from which Q is rebuilt
+    static constexpr double least_pivot = 1e-9;  // of k(x, x): smaller pivots are rounding
 
     bool active = false;  // Q is made when the budget is full for the first time
-    std::int64_t age = 0;  // changes since Q was last looked at
+    std::int64_t age = 0;  // changes since Q was last checked
 
-    // of the newcomer at hand: its kernel values, d = Q k, k.d and k(x, x) - k.d
+    // of the current newcomer: its kernel values, d = Q k, k.d and k(x, x) - k.d
     std::vector<double> row, weights;
     double inside = 0, residual = 0;
 
@@ -43,7 +43,7 @@ public:
         residual = kappa - inside > least_pivot * kappa ? kappa - inside : 0.0;
     }
 
-    // what Q_ii will be once the newcomer is there
+    // Q_ii after the newcomer has joined
     double with_newcomer(int i) const { return diagonal_[i] + weights[i] * weights[i] / residual; }
 
     // the newcomer takes a place at the end

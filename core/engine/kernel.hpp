@@ -47,7 +47,7 @@ public:
     bool in_place() const { return program_.size() == 1; }  // the result may overwrite the pair values
 
     // out = k for a strip of `count` pairs of one point, squared norm `norm`, with points of squared norms `norms`.
-    // `values` are the strip's products and distances. `exact` makes its squared distances by differences; it is asked
+    // `values` are the strip's products and distances. `exact` makes its squared distances by differences; it is called
     // only where products would lose digits. `stack` has room for deepest() strips.
     template <class T, class Exact>
     void apply(const T* const* values, const T* norms, T norm, T largest, int count, T* stack, T* out,

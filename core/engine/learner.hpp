@@ -16,7 +16,7 @@ namespace gossamer {
 template <class T> class Learner {
 public:
     mutable Gate gate;
-    bool retired = false;  // another one goes on from its state: single rows are sent there
+    bool retired = false;  // another learner has taken over its state: single rows are sent there
 
     Learner(Kernel kernel, Loop loop, int d) : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), points_(d) {}
 
@@ -99,7 +99,7 @@ public:
 private:
     static constexpr int strip = 128;  // support points whose kernel values are made together; a multiple of 16
 
-    // What the loop asks of the block: a newcomer's point is stored and its column of kernel values made.
+    // The loop's source: stores a newcomer's point and computes its column of kernel values.
     struct Source {
         static constexpr bool direct = false, spreads = false, blends = true;
         Learner& self;
@@ -244,7 +244,7 @@ private:
     Loop loop_;
     int d_;
     Points<T> points_;
-    std::vector<T> dropped_;  // points that left but still count in the mean
+    std::vector<T> dropped_;  // evicted points that still count in the mean
     Rows<T> rows_;
     std::vector<T> g_;
     std::vector<double> kappas_;

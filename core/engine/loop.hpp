@@ -234,10 +234,10 @@ public:
 
 private:
     PartialSums sums_;
-    Values f_, v_, move_, trace_move_;  // of the example at hand
+    Values f_, v_, move_, trace_move_;  // of the current example
     Values row_;                        // its kernel values, where they are needed in a row
     Values values_;                     // from a direct source
-    bool with_ids_ = false, with_trace_ = false, trace_matters_ = false;               // what the rule asks for
+    bool with_ids_ = false, with_trace_ = false, trace_matters_ = false;               // needs of the rule
     bool needs_kernel_ = false, reaches_ = false, expires_ = false, follows_ = false;  // and the budget
     Target target_ = Target::real;
 

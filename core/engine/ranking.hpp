@@ -11,7 +11,7 @@ public:
     void touch(int slot) {
         if (stale_) return;
         touched_.push_back(slot);
-        if (static_cast<int>(touched_.size()) > leaves_) touch_all();  // nobody asks any more
+        if (static_cast<int>(touched_.size()) > leaves_) touch_all();  // no longer in use
     }
     void touch_all() {
         stale_ = true;
@@ -48,7 +48,7 @@ private:
         winners_[i] = no_a ? (no_b ? none : b) : no_b || before(a, b) ? a : b;
     }
 
-    bool stale_ = true;  // nobody has asked since all changed: touches need not be remembered
+    bool stale_ = true;  // everything has changed since the last query: touches need not be recorded
     int leaves_ = 0;
     std::vector<int> winners_, touched_;
 };

@@ -48,7 +48,7 @@ template <class T> struct Rows {
         norms[0] = tiles<T>().norm(x, d);
     }
 
-    // kappas[t] = k(row t, row t), what counts as zero made zero
+    // kappas[t] = k(row t, row t), tiny values rounded to zero
     void diagonal(const Kernel& kernel, int d, std::vector<double>& kappas) {
         const std::size_t padded = (static_cast<std::size_t>(count) + 15) / 16 * 16;
         at_least(norms, padded);

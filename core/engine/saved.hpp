@@ -1,4 +1,4 @@
-// The state of a loop as plain values: taken out of it and put back while its gate is held, made Python's when it is not.
+// A snapshot of a loop as plain values: copied while its gate is held, converted to Python objects afterwards.
 #pragma once
 #include <algorithm>
 #include <cstdint>

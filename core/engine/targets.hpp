@@ -1,4 +1,4 @@
-// Targets, or the values of a feature, in units of their own, as they come: the twin of `follow` in targets.py.
+// Targets, or the values of a feature, scaled online: the twin of `follow` (estimators/targets.py).
 #pragma once
 #include <cmath>
 #include <cstddef>

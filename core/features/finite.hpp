@@ -1,5 +1,5 @@
 // A learner in a space of finite dimension: a row becomes its features z(x), and THE LOOP keeps one weight for each. The
-// twin of _finite.py's Features. The features are those of a dictionary that grows with the stream (Nystrom), z = L^-1
+// twin of FiniteBlocks (_engine/features.py). The features are those of a dictionary that grows with the stream (Nystrom), z = L^-1
 // k(dictionary, x), or cosines and sines of fixed frequencies (Fourier).
 #pragma once
 #include <algorithm>
@@ -33,7 +33,7 @@ template <class T> struct Features {
 template <class T> class Finite {
 public:
     mutable Gate gate;
-    bool retired = false;  // another one goes on from its state: single rows are sent there
+    bool retired = false;  // another learner has taken over its state: single rows are sent there
 
     // `kernel` is the dictionary's; with frequencies, row-major, it is the product that makes their phases.
     // `tolerance`: the share of k(x, x) that has to lie outside the dictionary's span to join, inside to make a step
@@ -135,7 +135,7 @@ public:
     }
 
 private:
-    // What the loop asks: the row at hand is features already, and a step moves all weights.
+    // The loop's source: the current row is features already, and a step moves all weights.
     struct Source {
         static constexpr bool direct = true, spreads = true;
         Finite& self;
@@ -235,7 +235,7 @@ private:
         }
     }
 
-    // The row at hand joins the dictionary: it and the rows behind it in the block get one more coordinate.
+    // The current row joins the dictionary: it and the rows behind it in the block get one more coordinate.
     void join(Source& source) {
         Features<T>& block = block_;
         const int m = points_.size(), lanes = tiles<double>().lanes, count = block.rows.count;
@@ -300,7 +300,7 @@ private:
         e.inner = inner;
     }
 
-    // what the weights were counts in the mean before they change
+    // before the weights change: add their sum so far to the mean
     void settle() {
         Expansion& e = loop_.expansion;
         if (e.average == Average::none) return;

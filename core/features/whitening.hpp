@@ -1,4 +1,4 @@
-// L^-1 for the Cholesky factor L of a Gram matrix that grows by one row at a time. The twin of finite.py's Whitening.
+// L^-1 for the Cholesky factor L of a Gram matrix that grows by one row at a time. The twin of Whitening (budgets/features.py).
 //
 // Its rows stand in strips of 32, each as long as its last row needs, so that z = L^-1 k is a product of tiles and costs
 // half of what a square matrix would. The products run over the columns from first to last, and what is behind a row's

@@ -71,7 +71,7 @@ Call<T> make_call(const Bank<T>& bank, std::size_t models, const Matrix<T>& x, c
 
 template <class T> void bind(nb::module_& m, const char* name) {
     using B = Bank<T>;
-    nb::class_<B>(m, name, "Many models of one make, each a string of bytes between calls.")
+    nb::class_<B>(m, name, "Many models with the same configuration, each a string of bytes between calls.")
         .def(
             "__init__",
             [](B* self, const std::vector<Spec>& kernel, const Spec& loss, const std::optional<Spec>& many,
@@ -82,17 +82,17 @@ template <class T> void bind(nb::module_& m, const char* name) {
                     return Loop(make_loss(l.first, l.second), make_rule(rule.first, rule.second),
                                 make_budget(budget.first, budget.second), Average::none, gram, epsilon);
                 };
-                Make make{kernel, loop(loss), std::nullopt};
-                if (many) make.many.emplace(loop(*many));
-                make.features = features;
-                make.own_width = own_width;
-                if (scaler) std::tie(make.keep, make.centre, make.divide) = *scaler;
-                make.scaled = scaler.has_value();
-                make.labels = kind == "label";
-                make.detects = kind == "none";
-                make.given = given;
-                make.targets = targets;
-                new (self) B(std::move(make));
+                Config config{kernel, loop(loss), std::nullopt};
+                if (many) config.many.emplace(loop(*many));
+                config.features = features;
+                config.own_width = own_width;
+                if (scaler) std::tie(config.keep, config.centre, config.divide) = *scaler;
+                config.scaled = scaler.has_value();
+                config.labels = kind == "label";
+                config.detects = kind == "none";
+                config.given = given;
+                config.targets = targets;
+                new (self) B(std::move(config));
             },
             "kernel"_a, "loss"_a, "many"_a.none(), "rule"_a, "budget"_a, "gram"_a, "epsilon"_a, "features"_a,
             "own_width"_a, "scaler"_a.none(), "kind"_a, "given"_a, "targets"_a = false)
@@ -112,8 +112,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 call.gammas = gammas ? gammas->data() : nullptr;
                 std::vector<std::string> made(found.size());
                 change_long(self, [&] {
-                    self.each(static_cast<std::int64_t>(found.size()), threads, [&](Desk<T>& desk, std::int64_t k) {
-                        made[k] = desk.learn(found[k].data, found[k].size, k, call);
+                    self.each(static_cast<std::int64_t>(found.size()), threads, [&](Workspace<T>& workspace, std::int64_t k) {
+                        made[k] = workspace.learn(found[k].data, found[k].size, k, call);
                     });
                 });
                 States after;
@@ -138,9 +138,9 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 Call<T> call = make_call<T>(self, found.size(), x, rows, starts, ranks, out, refused, columns);
                 expect(winners.size() == x.shape(0), "a winner for each row");
                 call.winners = winners.data();
-                change_long(self, [&] {  // the desks, though no model
-                    self.each(static_cast<std::int64_t>(found.size()), threads, [&](Desk<T>& desk, std::int64_t k) {
-                        desk.score(found[k].data, found[k].size, k, call);
+                change_long(self, [&] {  // exclusive: the workspaces are used, though no model changes
+                    self.each(static_cast<std::int64_t>(found.size()), threads, [&](Workspace<T>& workspace, std::int64_t k) {
+                        workspace.score(found[k].data, found[k].size, k, call);
                     });
                 });
             },
@@ -151,7 +151,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
             [](B& self, const nb::bytes& state) {
                 const char* data = state.c_str();
                 const std::size_t size = state.size();
-                change_long(self, [&] { self.each(1, 1, [&](Desk<T>& desk, std::int64_t) { desk.check(data, size); }); });
+                change_long(self, [&] { self.each(1, 1, [&](Workspace<T>& workspace, std::int64_t) { workspace.check(data, size); }); });
             },
             "state"_a, "Raise unless these are the bytes of a model.");
 }

@@ -1,10 +1,10 @@
 // How the bindings take the gate of an object (gate.hpp). Three rules, and with them no thread can wait for another that
 // waits for it:
 //
-// 1. Nobody waits for a gate with the GIL in hand: what is short tries once, and gives the GIL back before it waits.
+// 1. No thread waits for a gate while it holds the GIL: a short call tries once, and releases the GIL before it waits.
 // 2. While a gate is held no Python object is made, read or given back, so that no collection of garbage, and with it no
 //    __del__ or other callback, can run. Arguments are read before, results made after, and copies go between.
-// 3. Nobody takes a second gate.
+// 3. No thread takes a second gate.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -15,7 +15,7 @@
 
 namespace gossamer {
 
-// Something short, such as a single row: the GIL stays if nobody holds the gate.
+// A short call, such as a single row: the GIL is kept if the gate is free.
 template <template <class> class Lock, class Work> auto hold_short(Gate& gate, Work&& work) {
     {
         Lock<Gate> lock(gate, std::try_to_lock);
@@ -25,7 +25,7 @@ template <template <class> class Lock, class Work> auto hold_short(Gate& gate, W
     Lock<Gate> lock(gate);
     return work();
 }
-// Something long: other threads of Python go on meanwhile.
+// A long call: the GIL is released.
 template <template <class> class Lock, class Work> auto hold_long(Gate& gate, Work&& work) {
     nanobind::gil_scoped_release release;
     Lock<Gate> lock(gate);

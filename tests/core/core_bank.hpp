@@ -31,9 +31,9 @@ template <class T> struct BankTest {
     std::vector<std::int64_t> winners = std::vector<std::int64_t>(rows);
     std::vector<std::uint8_t> refused = std::vector<std::uint8_t>(rows);
 
-    BankTest(std::string name, Make make, int labels)
-        : name(std::move(name)), bank(make), labels(labels), widths(make.own_width),
-          projects(std::holds_alternative<Project>(make.two.budget)) {
+    BankTest(std::string name, Config config, int labels)
+        : name(std::move(name)), bank(config), labels(labels), widths(config.own_width),
+          projects(std::holds_alternative<Project>(config.two.budget)) {
         std::normal_distribution<double> normal;
         for (T& value : x) value = static_cast<T>(normal(random));
         for (int t = 0; t < rows; ++t) y[t] = labels > 0 ? random() % (t < 100 ? 2 : labels) : std::sin(x[t * features]);
@@ -59,9 +59,9 @@ template <class T> struct BankTest {
             Call<T> call = prepared(order, starts, result.scores);
             call.gammas = widths ? gammas.data() : nullptr;
             std::vector<std::string> after = result.states;
-            bank.each(keys, threads, [&](Desk<T>& desk, std::int64_t k) {
+            bank.each(keys, threads, [&](Workspace<T>& workspace, std::int64_t k) {
                 const std::string& state = result.states[k];
-                const std::string& made = desk.learn(state.empty() ? nullptr : state.data(), state.size(), k, call);
+                const std::string& made = workspace.learn(state.empty() ? nullptr : state.data(), state.size(), k, call);
                 if (!made.empty()) after[k] = made;
             });
             result.states = after;
@@ -101,11 +101,11 @@ template <class T> struct BankTest {
         std::iota(order.begin(), order.end(), 0);
         Call<T> call = prepared(order, starts, scores);
         const auto attempt = [&](const std::string& bad) {
-            bank.each(1, 1, [&](Desk<T>& desk, std::int64_t) {
+            bank.each(1, 1, [&](Workspace<T>& workspace, std::int64_t) {
                 try {
-                    desk.check(bad.data(), bad.size());
-                    desk.score(bad.data(), bad.size(), 0, call);
-                    desk.learn(bad.data(), bad.size(), 0, call);
+                    workspace.check(bad.data(), bad.size());
+                    workspace.score(bad.data(), bad.size(), 0, call);
+                    workspace.learn(bad.data(), bad.size(), 0, call);
                 } catch (const std::invalid_argument&) {
                 }
             });
@@ -129,9 +129,9 @@ template <class T> struct BankTest {
 
     bool refuses(const char* data, std::size_t size) {
         bool refused_ = false;
-        bank.each(1, 1, [&](Desk<T>& desk, std::int64_t) {
+        bank.each(1, 1, [&](Workspace<T>& workspace, std::int64_t) {
             try {
-                desk.check(data, size);
+                workspace.check(data, size);
             } catch (const std::invalid_argument&) {
                 refused_ = true;
             }
@@ -157,12 +157,12 @@ template <class T> int test_bank_of() {
                     return Loop(make_loss(loss, its), make_rule("gradient", {0.3, 0, 0, 0.1}), make_budget(name, numbers),
                                 Average::none, gram, 1e-6);
                 };
-                Make make{{{"gaussian", {0.5}}}, loop(classes ? "hinge" : "squared", {1.0, NAN}), std::nullopt};
-                if (classes) make.many.emplace(loop("structured", {1.0, 0, 0, 0, 0}));
-                make.features = BankTest<T>::features;
-                make.labels = classes;
-                make.scaled = make.own_width = more;
-                BankTest<T> test(std::string(budget) + (classes ? ", classes" : ", numbers"), make, classes ? 3 : 0);
+                Config config{{{"gaussian", {0.5}}}, loop(classes ? "hinge" : "squared", {1.0, NAN}), std::nullopt};
+                if (classes) config.many.emplace(loop("structured", {1.0, 0, 0, 0, 0}));
+                config.features = BankTest<T>::features;
+                config.labels = classes;
+                config.scaled = config.own_width = more;
+                BankTest<T> test(std::string(budget) + (classes ? ", classes" : ", numbers"), config, classes ? 3 : 0);
                 test.run();
                 failures += test.failures;
             }

@@ -108,10 +108,10 @@ template <class L> void test_learner(const std::string& name, L& learner) {
 }
 
 void test_bank() {
-    Make make{{{"gaussian", {0.5}}}, Loop(make_loss("squared", {}), make_rule("implicit", {1.0, 0, 0, 0.5, 0.01, 0}),
+    Config config{{{"gaussian", {0.5}}}, Loop(make_loss("squared", {}), make_rule("implicit", {1.0, 0, 0, 0.5, 0.01, 0}),
                                           make_budget("smallest", {9.0, 0}), Average::none, false, 1e-15), std::nullopt};
-    make.features = features;
-    Bank<double> bank(std::move(make));
+    config.features = features;
+    Bank<double> bank(std::move(config));
     const Data data;
     constexpr int keys = 6;
     std::vector<std::string> states(keys);
@@ -135,12 +135,12 @@ void test_bank() {
         }
         const bool learns = random() % 2 == 0;
         hold<std::unique_lock<Gate>>(bank, [&] {
-            bank.each(keys, 3, [&](Desk<double>& desk, std::int64_t k) {
+            bank.each(keys, 3, [&](Workspace<double>& workspace, std::int64_t k) {
                 const char* bytes = before[k].empty() ? nullptr : before[k].data();
                 if (learns)
-                    after[k] = desk.learn(bytes, before[k].size(), k, call);
+                    after[k] = workspace.learn(bytes, before[k].size(), k, call);
                 else if (bytes != nullptr)
-                    desk.check(bytes, before[k].size());
+                    workspace.check(bytes, before[k].size());
             });
         });
         if (learns) {

@@ -43,7 +43,7 @@ struct LossBase {
 
 template <class L> constexpr bool many = L::target == Target::label;  // a loss of a score per class
 
-// Whether the scores can be compared with that of y: a model that has diverged has no step to make.
+// Whether the scores are comparable with that of y: a model that has diverged takes no step.
 inline bool apart(const double* f, double keep, int n, int y) {
     for (int j = 0; j < n; ++j)
         if (!std::isfinite(keep * f[j] - keep * f[y])) return false;

@@ -94,7 +94,7 @@ private:
             }
             return;
         }
-        // the right class has all it can get; the k highest others share it, each beside its mean
+        // y rises by its limit; the k highest other classes share the fall, each relative to their mean
         double mean = 0;
         int k = 0;
         for (; k < n - 1; ++k) {

@@ -35,8 +35,8 @@ struct Step {
     Trace trace{};
 };
 
-// The size of a gradient step that goes no further than to the minimum of the loss; where a loss of real targets is a
-// straight line, only steps that move the score by 2 or more are held back. reach: how far the score moves per unit of
+// The size of a gradient step that goes no further than to the minimum of the loss; where a loss of real targets is
+// linear, only steps that move the score by 2 or more are shortened. reach: how far the score moves per unit of
 // coefficient. For one class, then for several, whose slope is given and whose curvature is that along it.
 template <class L> double stable(const L& loss, double z, double y, double slope, double size, double reach) {
     if constexpr (L::free_reach > 0)

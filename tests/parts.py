@@ -182,7 +182,7 @@ def agree(
 def decay(learner: Learner) -> float:
     """The factor of f in the round just learned, if the rule had no step to make."""
     rule = learner.rule
-    rate = learner.state()["rate"] if rule.needs_trace else float(rule.rates(learner.steps, 1)[0])
+    rate = learner.state().rate if rule.needs_trace else float(rule.rates(learner.steps, 1)[0])
     shrink = rate * getattr(rule, "reg", 0.0)
     implicit = isinstance(rule, Implicit) or (isinstance(rule, SVMD) and rule.C is not None)
     return 1 / (1 + shrink) if implicit else 1 - shrink
@@ -337,8 +337,14 @@ def facts(learner: Learner) -> dict[str, Any]:
     return {name: getattr(learner, name) for name in names + ["level"] * learner.loss.adapts}
 
 
-def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """Bit for bit."""
+def entries_of(state: Any) -> dict[str, Any]:
+    """A dict as it is, the entries of a `State` by name; none before the first row."""
+    return state if isinstance(state, dict) else {} if state is None else dict(state.items())
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Dicts or states, bit for bit."""
+    one, other = entries_of(one), entries_of(other)
     assert one.keys() == other.keys()
     for name in one:
         assert np.array_equal(np.asarray(one[name]), np.asarray(other[name])), name

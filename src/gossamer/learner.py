@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks, _core
+from gossamer._engine.check_state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
 from gossamer._engine.features import make_learning_machine
 from gossamer._engine.native import Batch, Native
 from gossamer._engine.select import Machine, check_tracked
-from gossamer._engine.state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
+from gossamer._engine.state import State
 from gossamer._engine.trees import Trees
 from gossamer._locks import exclusive, shared
 from gossamer._registry import own_rates
@@ -29,8 +30,6 @@ __all__ = ["Learner"]
 
 #: Held while the machine of a loaded state is made.
 BUILDING = threading.RLock()
-#: What a state of an older version lacks.
-LATER = {"discarded": 0.0, "spent": 0.0, "room": 0.0, "window": 0, "window_lost": 0.0, "inverse_age": 0}
 
 
 class Learner(Stored):
@@ -104,7 +103,7 @@ class Learner(Stored):
     def _use(self, machine: Machine | None) -> None:
         """From now on learn with this machine; single rows go straight to compiled code where there is some."""
         self._made = machine
-        self._waiting: dict[str, Any] | None = None
+        self._waiting: State | None = None
         self.learn_fast: Callable[..., float | None] = _no_fast_path
         self.score_fast: Callable[..., float | None] = _no_fast_path
         if isinstance(machine, Native) and self.loss.target != "label":
@@ -323,7 +322,7 @@ class Learner(Stored):
 
     @property
     def births(self) -> Array:
-        return np.asarray(self._asked(lambda machine: machine.state()["births"], np.zeros(0, dtype=np.int64)))
+        return np.asarray(self._asked(lambda machine: machine.state(points=False).births, np.zeros(0, dtype=np.int64)))
 
     @property
     def offset(self) -> float:
@@ -336,13 +335,13 @@ class Learner(Stored):
     @property
     def steps(self) -> int:
         waiting = self._waiting
-        return int(self._asked(lambda machine: machine.steps, 0) if waiting is None else waiting["steps"])
+        return int(self._asked(lambda machine: machine.steps, 0) if waiting is None else waiting.steps)
 
     @property
     def known(self) -> int:
         """The classes that a loss of several classes has met."""
         if self._waiting is not None:
-            return int(self._waiting["known"])
+            return int(self._waiting.known)
         return 0 if self._machine is None else self._machine.known
 
     @property
@@ -377,13 +376,13 @@ class Learner(Stored):
         small. A budget that projects throws away only what the other points cannot express."""
         return float(self._number("discarded", 0.0))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State | None:
         """Everything learned, the kernel as settled, numbers and arrays, all of one moment: enough to go on exactly.
-        See `restore`."""
+        None before the first row. See `restore`."""
         waiting = self._waiting
         if waiting is not None:
-            return {name: np.array(x) if isinstance(x, np.ndarray) else x for name, x in waiting.items()}
-        found: dict[str, Any] = self._asked(lambda machine: {"kernel": machine.kernel, **machine.whole()}, {})
+            return waiting.copy()
+        found: State | None = self._asked(lambda machine: machine.state(), None)
         return found
 
     def retire(self) -> None:
@@ -393,27 +392,25 @@ class Learner(Stored):
             machine.core.retire()
 
     @exclusive
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state` of a learner with the same parts."""
+    def restore(self, state: State | None) -> None:
+        """Go on from a `state` of a learner with the same parts; None: from the beginning."""
         self._restore(state)
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        if not state:
+    def _restore(self, state: State | None) -> None:
+        if state is None:
             self._width = None
             self._use(None)
             return
-        state = {**LATER, **state}
         check_state(self, state)
         self._build(state)
 
-    def _build(self, state: dict[str, Any]) -> None:
+    def _build(self, state: State) -> None:
         """Make the machine of a state that was checked."""
-        points, kernel, budget = state["points"], self.kernel, self.budget
-        self.kernel, self.budget = state["kernel"], budget.resolve(points)
+        points, kernel, budget = state.points, self.kernel, self.budget
+        self.kernel, self.budget = state.kernel, budget.resolve(points)
         try:
             machine = make_learning_machine(self, points, self._wish)
-            numbers = {name: value for name, value in state.items() if name != "kernel"}
-            machine.restore(numbers, points, state["dropped_points"])
+            machine.restore(state)
         except BaseException:
             self.kernel, self.budget = kernel, budget
             raise
@@ -426,20 +423,20 @@ class Learner(Stored):
         return {**four, "average": average, "track_norm": self.track_norm, "backend": self._wish}
 
     def _learned(self) -> dict[str, Any]:
-        return {name: value for name, value in self.state().items() if name != "kernel"}  # it is a parameter
+        state = self.state()
+        return {} if state is None else state.to_stored()
 
     def _relearn(self, learned: dict[str, Any]) -> None:
         if not learned:
             return
-        later = {name: value for name, value in LATER.items() if name not in learned}
-        state = {"kernel": self.kernel, **learned, **later}
+        state = State.from_stored(learned, self.kernel, self.budget, self.rule)
         check_state(self, state, MOST_ROUNDS // 2)  # as many may come
-        if work_bytes(self, state["points"]) <= AT_ONCE:
+        if work_bytes(self, state.points) <= AT_ONCE:
             self._build(state)
         else:  # loading is to cost no more than the file
             self._use(None)
             self._waiting = state
-            self._width = state["points"].shape[1]
+            self._width = state.points.shape[1]
 
     def __getstate__(self) -> dict[str, Any]:
         hidden = ("_made", "_waiting", "_width", "learn_fast", "score_fast")

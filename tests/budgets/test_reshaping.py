@@ -8,8 +8,8 @@ from parts import agree, assert_same, cut, examples, facts, label, learn_split, 
 
 import gossamer
 from gossamer import Learner, SILKClassifier
-from gossamer._engine.gram_inverse import Inverse
 from gossamer.budgets import Auto, Forgetron, Merge, Oldest, Project, Random, Smallest
+from gossamer.budgets.gram_inverse import Inverse
 from gossamer.kernels import Gaussian, Laplace, Polynomial
 from gossamer.losses import Hinge, Multiclass, Novelty, Squared
 from gossamer.rules import Adatron, Example, Gradient, Implicit, Perceptron
@@ -142,7 +142,7 @@ def test_many_steps_stay_right(gamma, dtype):
     assert learner.updates > rows / 6
     state, size = learner.state(), len(learner.births)
     inverse = np.zeros((size, size))
-    inverse[np.tril_indices(size)] = state["inverse"]
+    inverse[np.tril_indices(size)] = state.budget["inverse"]
     inverse += np.tril(inverse, -1).T
     points = learner.points
     rounding = 1e-6 if dtype == np.float64 else 1e-2
@@ -159,12 +159,12 @@ def test_a_worn_inverse_is_made_anew(backend):
     learner = Learner(kernel, Hinge(), Gradient(0.5, 0.01), Project(15), backend=backend)
     learner.learn(X[:300], y[:300])
     state = learner.state()
-    state["inverse"] = state["inverse"] + 1e-4
+    state.budget["inverse"] = state.budget["inverse"] + 1e-4
     learner.restore(state)
     learner.learn(X[300:], y[300:])
     size = len(learner.births)
     inverse = np.zeros((size, size))
-    inverse[np.tril_indices(size)] = learner.state()["inverse"]
+    inverse[np.tril_indices(size)] = learner.state().budget["inverse"]
     inverse += np.tril(inverse, -1).T
     assert np.abs(inverse @ kernel(learner.points, learner.points) - np.eye(size)).max() < 1e-7
 
@@ -207,8 +207,8 @@ def test_forgetron_keeps_its_bound():
     for t in range(500):
         learner.learn_one(X[t], y[t])
         state = learner.state()
-        assert state["spent"] <= 15 / 32 * learner.updates * (1 + 1e-12)
-    assert state["spent"] > 0
+        assert state.budget["spent"] <= 15 / 32 * learner.updates * (1 + 1e-12)
+    assert state.budget["spent"] > 0
     assert float(np.abs(learner.coefs).max()) <= 1
     with pytest.raises(ValueError, match="'rule' parameter of Learner must be Perceptron"):
         Learner(Gaussian(), Hinge(), Implicit(), Forgetron(5))

@@ -180,8 +180,8 @@ def test_tracked_norm(rule, budget):
         gram, coefs, state = kernel(learner.points, learner.points), learner.coefs, learner.state()
         assert learner.norm**2 == pytest.approx(coefs @ gram @ coefs, rel=1e-9)
         if rule.needs_trace:
-            trace = state["trace_scale"] * state["trace"][0] + state["mix"] * coefs
-            assert state["inner"] == pytest.approx(coefs @ gram @ trace, rel=1e-8, abs=1e-9 * learner.norm**2)
+            trace = state.trace_scale * state.trace[0] + state.mix * coefs
+            assert state.inner == pytest.approx(coefs @ gram @ trace, rel=1e-8, abs=1e-9 * learner.norm**2)
     untracked = Learner(kernel, Hinge(), Gradient(0.3, 0.01), budget, backend="trees")
     untracked.learn(X, y)
     coefs, points = untracked.coefs, untracked.points
@@ -211,7 +211,7 @@ def test_every_rule(rule):
         assert_close(facts(trees), facts(dense))
         mine, its = trees.state(), dense.state()
         for name in ("trace", "mix", "rate", "summed", "dropped"):
-            assert_close({name: mine[name]}, {name: its[name]})
+            assert_close({name: getattr(mine, name)}, {name: getattr(its, name)})
         if average:
             one, other = trees.score(X, average=True), dense.score(X, average=True)
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * size_of(other))
@@ -229,7 +229,7 @@ def test_examples_that_return():
     assert_all_close(trees.learn(X[ids], y[ids], ids=ids), dense.learn(X[ids], y[ids], ids=ids))
     assert_close(facts(trees), facts(dense))
     assert_dense(trees, X)
-    assert len(np.unique(trees.state()["ids"])) == len(trees.coefs) > 100
+    assert len(np.unique(trees.state().ids)) == len(trees.coefs) > 100
 
 
 def assert_all_close(one, other):

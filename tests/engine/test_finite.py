@@ -277,16 +277,17 @@ def test_a_state_that_is_none(budget, backend):
     learner = Learner(Gaussian(0.4), Hinge(), Implicit(), budget, backend=backend)
     learner.learn(X, y)
     state, before = learner.state(), facts(learner)
-    m = len(state["points"])
-    longer = {name: np.concatenate([state[name]] * 2, axis=-1) for name in ("raw", "summed", "kappas", "entered")}
-    longer |= {name: np.concatenate([state[name]] * 2) for name in ("births", "ids", "points")}
+    m = len(state.points)
+    columns = ("raw", "summed", "kappas", "entered")
+    longer = {name: np.concatenate([getattr(state, name)] * 2, axis=-1) for name in columns}
+    longer |= {name: np.concatenate([getattr(state, name)] * 2) for name in ("births", "ids", "points")}
     bad = [{**longer, "gram": None}]
     if isinstance(budget, Nystrom):
-        bad.append({"points": np.repeat(state["points"][:1], m, axis=0), "gram": None})
+        bad.append({"points": np.repeat(state.points[:1], m, axis=0), "gram": None})
         bad += [{"gram": np.ones((m, m))}] * (backend == "numpy")
     for entries in bad:
         with pytest.raises(ValueError, match=r"points|gram"):
-            learner.restore({**state, **entries})
+            learner.restore(state.replace(**entries))
         assert_same(facts(learner), before)
 
 

@@ -182,7 +182,7 @@ def test_a_kernel_that_calls_its_learner():
     with pytest.raises(RuntimeError, match="Learner must not be changed within a call to it"):
         learner.learn(X[:5], y[:5])
     assert learner.steps == 60
-    assert np.array_equal(learner.coefs, before["scale"] * before["raw"][0])
+    assert np.array_equal(learner.coefs, before.scale * before.raw[0])
 
 
 def test_an_interrupted_call_keeps_nobody_out():

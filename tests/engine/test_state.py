@@ -101,7 +101,7 @@ def test_a_state_is_a_snapshot():
         learner.restore(state)
         assert np.array_equal(learner.learn(X[30:], y[30:]), first)
         assert_same(state, saved)
-        learner.restore({})
+        learner.restore(None)
         assert (learner.steps, learner.backend) == (0, "not chosen yet")
 
 
@@ -132,5 +132,5 @@ def test_broken_states_are_refused():
     good = learner.state()
     for name in ("raw", "kappas", "births", "points"):
         with pytest.raises(ValueError, match=r"must be|differ in length"):
-            learner.restore({**good, name: good[name][:-1]})
+            learner.restore(good.replace(**{name: getattr(good, name)[:-1]}))
         assert_same(learner.state(), good)

@@ -64,7 +64,7 @@ def test_a_state_moves_between_machines():
     X, y = stream(Squared(), 1000, seed=9)
     X = np.abs(X) / 2
     parts = (ADDITIVE, Squared(), Implicit(C=0.3), Smallest(100))
-    expected, state = Learner(*parts, backend="native").learn(X, y), {}
+    expected, state = Learner(*parts, backend="native").learn(X, y), None
     for i, backend in enumerate(("native", "trees", "numpy", "trees", "native")):
         learner, part = Learner(*parts, backend=backend), slice(200 * i, 200 * i + 200)
         learner.restore(state)
@@ -74,7 +74,7 @@ def test_a_state_moves_between_machines():
 
 def broken(state):
     """What may be wrong with a state, one thing at a time."""
-    shape = state["shape"]
+    shape = state.shape
     for i, change in itertools.product(range(0, len(shape), max(1, len(shape) // 40)), (-1, 1, 1000, 2**62, -(2**62))):
         changed = shape.copy()
         changed[i] = int(changed[i]) + change if abs(change) < 2**60 else change
@@ -83,18 +83,19 @@ def broken(state):
     yield {"shape": shape[:0]}
     yield {"shape": np.append(shape, 1)[1:]}
     for name, (row, value) in itertools.product(("points", "dropped_points"), ((0, np.nan), (-1, np.inf), (3, -1.0))):
-        points = state[name].copy()
+        points = getattr(state, name).copy()
         points[row, 0] = value
         yield {name: points}
     for name in ("points", "dropped_points", "raw", "kappas", "births", "ids", "summed", "entered"):
-        yield {name: state[name][..., :-1] if state[name].ndim == 1 else state[name][:-1]}
-    yield {"points": state["points"][:, :1]}
-    yield {"points": state["points"][:, 0]}
-    yield {"raw": state["raw"][:, :-1]}
-    yield {"raw": np.repeat(state["raw"], 2, axis=0)}
+        values = getattr(state, name)
+        yield {name: values[..., :-1] if values.ndim == 1 else values[:-1]}
+    yield {"points": state.points[:, :1]}
+    yield {"points": state.points[:, 0]}
+    yield {"raw": state.raw[:, :-1]}
+    yield {"raw": np.repeat(state.raw, 2, axis=0)}
     yield {"known": 7}
-    yield {"births": state["births"] + 300}
-    yield {"births": np.minimum(state["births"], 300)}
+    yield {"births": state.births + 300}
+    yield {"births": np.minimum(state.births, 300)}
 
 
 @pytest.mark.parametrize("loss", [Squared(), Multiclass()], ids=label)
@@ -109,7 +110,7 @@ def test_broken_states(loss):
         if "known" in change and loss.target != "label":
             continue
         try:
-            learner.restore({**state, **change})
+            learner.restore(state.replace(**change))
         except ValueError:
             assert_same(learner.state(), state)
             continue
@@ -225,6 +226,6 @@ def test_a_tracked_norm_of_many_points_is_stored():
     parts = Exponential(0.1), Squared(), Implicit(C=1.0, reg=0.01), Oldest(2000)
     learner, other = Learner(*parts, track_norm=True), Learner(*parts, track_norm=True)
     learner.learn(X, y)
-    assert learner.state()["refresh_in"] > 10_000
+    assert learner.state().refresh_in > 10_000
     other.restore(learner.state())
     assert np.array_equal(other.learn(X[:50], y[:50]), learner.learn(X[:50], y[:50]))

@@ -166,7 +166,7 @@ def test_river_tells():
     for x, y in zip(NOISE.tolist(), targets(gossamer.SILKRegressor).tolist(), strict=True):
         model.learn_one(dict(zip("abc", x, strict=True)), y)
     state = model.learner.state()
-    model.learner.restore({**state, "raw": np.full_like(state["raw"], math.inf)})
+    model.learner.restore(state.replace(raw=np.full_like(state.raw, math.inf)))
     with pytest.warns(DivergenceWarning, match="SILKRegressor has diverged"), np.errstate(all="ignore"):
         model.predict_one({"a": 1.0, "b": 0.5, "c": 0.0})
 

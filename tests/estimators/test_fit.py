@@ -70,7 +70,7 @@ def test_a_budget_keeps_its_size(part):
     model = made(part, budget=8, shuffle=False, average="fit").fit(X, y)
     points = model.support_vectors_
     assert len(points) <= 8
-    assert len(model.learner_.state()["dropped_points"]) == 0
+    assert len(model.learner_.state().dropped_points) == 0
     first = averaging.first_averaged(len(X), X.shape[1])
     expected = hypotheses(part, X, y, points, budget=8)[first - 1 :].mean(axis=0)
     np.testing.assert_allclose(inside(model, points), expected, rtol=1e-4, atol=1e-4)

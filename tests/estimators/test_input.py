@@ -44,7 +44,7 @@ def trained(machine, loss=None, rule=None, rows=30):
 
 def fails(parameter, call, learner=None, owner="Learner"):
     """The call raises the one sentence about this parameter and changes nothing."""
-    before = learner.state() if learner else {}
+    before = learner.state() if learner else None
     with pytest.raises(ValueError, match=SENTENCE) as caught:
         call()
     text = str(caught.value)

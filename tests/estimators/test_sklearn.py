@@ -154,7 +154,7 @@ def test_bad_sparse_rows_change_nothing(part):
 
     X, y = data(part)
     model = part(Custom(fragile), budget=20, **as_they_come(part)).fit(sp.csr_matrix(X), y)
-    before = pickle.dumps((model.learner_.state()["raw"], model.n_seen_, sorted(vars(model))))
+    before = pickle.dumps((model.learner_.state().raw, model.n_seen_, sorted(vars(model))))
     late, far = X.copy(), X.copy()
     late[-1, -1], far[-1, 0] = np.nan, 200.0
     short = None if y is None else y[:-1]
@@ -162,7 +162,7 @@ def test_bad_sparse_rows_change_nothing(part):
     for bad, targets, error in [*calls, (X, short, ValueError)][: len(calls) + (y is not None)]:
         with pytest.raises(error):
             model.partial_fit(sp.csr_matrix(bad), targets)
-        assert pickle.dumps((model.learner_.state()["raw"], model.n_seen_, sorted(vars(model)))) == before
+        assert pickle.dumps((model.learner_.state().raw, model.n_seen_, sorted(vars(model)))) == before
 
 
 def test_sparse_memory_is_bounded():

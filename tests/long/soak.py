@@ -106,8 +106,8 @@ def faults(model: Any) -> Iterator[str]:
     if learner is None or learner.backend == "native trees":
         return
     state = learner.state()
-    points, packed = state["points"], state.get("inverse")
-    kernel = state["kernel"]
+    points, packed = state.points, state.budget.get("inverse")
+    kernel = state.kernel
     if not isinstance(points, np.ndarray) or points.ndim != 2:
         return
     if packed is not None and len(packed):

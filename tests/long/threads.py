@@ -135,7 +135,7 @@ def estimator(model: Any) -> Subject:
         check(len(copied.predict(X[:3])) == 3, "a copy that predicts")
         if labels:
             end = copied.steps[-1][1] if hasattr(copied, "steps") else copied
-            known = end.learner_.state()["known"]
+            known = end.learner_.state().known
             check(end.learner_.loss.target != "label" or known <= len(end._order), "a learner that knows its labels")
 
     start = slice(0, 40)
@@ -190,7 +190,7 @@ def learner(made: Learner) -> Subject:
         found = made.state()
         twin = copy.copy(made)
         twin.restore(found)
-        check(twin.steps == found["steps"] and len(found["points"]) == found["raw"].shape[1], "a state of one moment")
+        check(twin.steps == found.steps and len(found.points) == found.raw.shape[1], "a state of one moment")
 
     made.learn(X[:20], None if none else y[:20])
     subject.learned.append(20)

@@ -123,7 +123,7 @@ def test_learner_parameters_change_something():
         learner = Learner(*parts, **options)
         learner.learn(X, y)
         state = learner.state()
-        states.append((learner.backend, state["dropped"].shape[1], state["rounds_scale"] > 0, state["norm2"]))
+        states.append((learner.backend, state.dropped.shape[1], state.rounds_scale > 0, state.norm2))
     assert len(set(states)) == 5
 
 

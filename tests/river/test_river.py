@@ -81,7 +81,7 @@ def learned(model):
     """All that a model knows, without spare columns."""
     if model.learner is None:
         return None
-    state, used = model.learner.state(), len(model.features)
+    state, used = dict(model.learner.state().items()), len(model.features)
     for name in ("points", "dropped_points"):
         assert not state[name][:, used:].any()
         state[name] = state[name][:, :used]
@@ -90,7 +90,7 @@ def learned(model):
 
 def state_of(estimator):
     """The same of an estimator with the features of `rows_of`."""
-    state = estimator.learner_.state()
+    state = dict(estimator.learner_.state().items())
     return {**state, "kernel": str(state["kernel"]), "features": ("u", "v")}
 
 

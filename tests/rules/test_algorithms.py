@@ -121,11 +121,11 @@ def compare(learner, X, y, run, what):
     assert learner.updates == run.updates, what
     if learner.rule.needs_trace:
         state, trace = learner.state(), np.zeros_like(run.beta)
-        near(state["rate"], run.rate, ("rate", *what), run.rate)
-        trace[:, state["births"] - 1] = state["trace_scale"] * state["trace"] + state["mix"] * learner.coefs
+        near(state.rate, run.rate, ("rate", *what), run.rate)
+        trace[:, state.births - 1] = state.trace_scale * state.trace + state.mix * learner.coefs
         near(trace, run.beta, ("trace", *what), max(1.0, np.abs(run.beta).max()))
         inner = run.inner(run.alpha, run.beta)
-        near(state["inner"], inner, ("inner", *what), max(1.0, abs(inner)))
+        near(state.inner, inner, ("inner", *what), max(1.0, abs(inner)))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -215,7 +215,7 @@ def test_svmd_trace_is_a_derivative(loss):
     learner = Learner(Gaussian(0.7), loss, SVMD(0.2, 0.1, meta=0.0, memory=1.0))
     learner.learn(X, y)
     state = learner.state()
-    trace = state["trace_scale"] * state["trace"][0] + state["mix"] * learner.coefs
+    trace = state.trace_scale * state.trace[0] + state.mix * learner.coefs
     ends = [Learner(Gaussian(0.7), loss, Gradient(0.2 * math.exp(s), 0.1)) for s in (-h, h)]
     low, high = (end.learn(X, y) is not None and end.coefs[np.argsort(end.births)] for end in ends)
     np.testing.assert_allclose(trace[np.argsort(learner.births)], (high - low) / (2 * h), atol=1e-8)

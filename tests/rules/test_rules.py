@@ -221,7 +221,7 @@ def test_alarm_identity(loss, rule):
     rows, rates = [], []
     for t in range(300):
         rows.append(learner.learn(X[t : t + 1], cut(y, slice(t, t + 1)), with_levels=True))
-        rates.append(learner.state()["rate"])
+        rates.append(learner.state().rate)
     scores, margins = np.concatenate(rows, axis=1)
     alarms = scores < margins if y is None else y * scores <= margins
     steps = (np.array(rates) if rule.needs_trace else rule.rates(1, 300)) * (getattr(rule, "C", None) or 1.0)

@@ -407,7 +407,7 @@ def rows_of(learner: Learner) -> tuple[Any, Any]:
     count, target = len(X), learner.loss.target
     if target == "none":
         return X, None
-    known = max(1, getattr(learner.loss, "classes", None) or int(learner.state().get("known", 2) or 2))
+    known = max(1, getattr(learner.loss, "classes", None) or learner.known or 2)
     y = {"label": np.arange(count) % min(known, 5), "binary": (-1.0) ** np.arange(count), "real": np.arange(count)}
     return X, y[target].astype(np.float64)
 

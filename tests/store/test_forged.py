@@ -15,7 +15,7 @@ import pytest
 from forge import FACTOR, ROOM, places, sealed, split, subjects
 
 from gossamer import AdditiveRegressor, Learner, store
-from gossamer._engine import state as _state
+from gossamer._engine import check_state as _state
 from gossamer.budgets import Nystrom, Smallest
 from gossamer.kernels import Additive, Exponential, Gaussian, Matern
 from gossamer.losses import Hinge, Squared
@@ -47,8 +47,8 @@ def diverged(number):
     name, value = DIVERGED[number]
     learner = copy.deepcopy(forge._learners()[name])
     state = learner.state()
-    for rows in (slice(None), slice(0, 1)) if state else ():
-        state["raw"][rows] = value
+    for rows in (slice(None), slice(0, 1)) if state is not None else ():
+        state.raw[rows] = value
         learner.restore(state)
         with np.errstate(all="ignore"):
             forge.work(learner)

@@ -294,9 +294,9 @@ def test_the_format_is_as_documented():
     assert at == len(raw) - 32
     state = model.learner_.state()
     for name in ("raw", "points", "births", "kappas"):
-        assert np.array_equal(arrays[f"learner_.{name}"], state[name])
+        assert np.array_equal(arrays[f"learner_.{name}"], getattr(state, name))
     learned = header["value"]["learned"]["learner_"]["learned"]
-    assert {name: learned[name] for name in ("scale", "steps")} == {name: state[name] for name in ("scale", "steps")}
+    assert {name: learned[name] for name in ("scale", "steps")} == {"scale": state.scale, "steps": state.steps}
 
 
 def test_inspect(tmp_path):

@@ -8,7 +8,8 @@ import numpy as np
 
 from gossamer import _core
 from gossamer._engine.loop import BLEND, PLACE, REMOVE, Loop
-from gossamer._engine.native import Batch, Settings, chunks, compiled_parts, effective, flatten, nest, rounding
+from gossamer._engine.native import Batch, Settings, as_state, chunks, compiled_parts, own_states, rounding
+from gossamer._engine.state import State
 from gossamer._typing import Floats
 from gossamer.kernels import Custom, check_kernel
 
@@ -76,7 +77,7 @@ class Blocks:
     Learner sees to that."""
 
     def __init__(self, settings: Settings, X: Any, compiled: bool) -> None:
-        self.kernel = settings.kernel
+        self.kernel, self._own = settings.kernel, own_states(settings)
         self.average = settings.average
         self.dtype = X.dtype if isinstance(X, np.ndarray) else None
         self._points, self._dropped, self._seen = Pool(X), Pool(X), Pool(X)
@@ -157,16 +158,11 @@ class Blocks:
 
     def score(self, X: Any, mean: bool, levels: Floats | None = None) -> Floats:
         """The scores, a column for each output, and in ``levels`` the level."""
-        state = self.state()
+        state = self.state(points=False)
         if levels is not None:
-            levels[:] = state["level"]
-        points, coefs, offset = self._points.view(), state["scale"] * state["raw"], state["offset"]
-        if mean:
-            rounds = max(int(state["steps"]), 1)
-            sums = state["summed"] + state["raw"] * (state["rounds_scale"] - state["entered"])
-            coefs, offset = np.column_stack([sums, state["dropped"]]) / rounds, state["offset_sum"] / rounds
-            dropped = self._dropped.view()
-            points = np.concatenate([points, dropped]) if self._points.numeric else [*points, *dropped]
+            levels[:] = state.level
+        state.points, state.dropped_points = self._points.view(), self._dropped.view()
+        points, coefs, offset = state.mean() if mean else (state.points, state.coefs, state.offset)
         if self._labels is not None:
             coefs = self._labels @ coefs
         if not len(points):
@@ -179,11 +175,11 @@ class Blocks:
 
     def coefs(self) -> Floats:
         """The effective coefficients of the points, a row for each output."""
-        return effective(self.state())
+        return self.state(points=False).coefs
 
     def number(self, name: str) -> float:
         """One number of the state."""
-        return self.state()[name]  # type: ignore[no-any-return]
+        return getattr(self.state(points=False), name)  # type: ignore[no-any-return]
 
     def gram(self) -> Floats:
         points = self._points.view()
@@ -194,22 +190,21 @@ class Blocks:
     def squared_norm(self, coefs: Floats, joint: Floats) -> float:
         return float(np.sum((coefs @ self.gram()) * joint))
 
-    def state(self) -> dict[str, Any]:
-        """The numbers and the arrays without the points."""
-        return flatten(self.loop.state())
-
-    def whole(self) -> dict[str, Any]:
-        """The state with the points."""
-        points = {"points": self._points.copy(), "dropped_points": self._dropped.copy(), "gram": self.tracked()}
-        return {**self.state(), **points}
+    def state(self, points: bool = True) -> State:
+        """The state of one moment."""
+        state = as_state(self.loop.state(), self.kernel, self._own)
+        if points:
+            state.points, state.dropped_points = self._points.copy(), self._dropped.copy()
+            state.gram = self.tracked()
+        return state
 
     def tracked(self) -> Floats | None:
         """The kernel values that a tracked norm needs: a kernel in Python rounds by the shape of its call."""
         gram: Floats | None = self.loop.gram()
         return gram
 
-    def restore(self, state: dict[str, Any], points: Any, dropped: Any) -> None:
-        self._points.set(points)
-        self._dropped.set(dropped)
-        gram = state.get("gram") if self._tracks else None
-        self.loop.restore(nest(state), self.gram() if self._tracks and gram is None else gram)
+    def restore(self, state: State) -> None:
+        self._points.set(state.points)
+        self._dropped.set(state.dropped_points)
+        gram = state.gram if self._tracks else None
+        self.loop.restore(state.for_loop(), self.gram() if self._tracks and gram is None else gram)

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from gossamer._engine.gram_inverse import Inverse
 from gossamer._typing import Floats, Ints
+from gossamer.budgets.base import Blend, Newcomer, project_row
 from gossamer.rules.base import Trace
 
 #: The scale is folded into the coefficients before it leaves [1 / FOLD, FOLD].
@@ -23,7 +23,7 @@ PER_DIGIT = 1_000
 #: The numbers and arrays that make up a state.
 NUMBERS = (
     "scale", "trace_scale", "offset", "norm2", "mix", "inner", "rate", "rounds_scale", "offset_sum", "refresh_in",
-    "discarded", "spent", "room", "window", "window_lost",
+    "discarded",
 )  # fmt: skip
 PER_OUTPUT = ("raw", "trace", "summed", "dropped")
 PER_SLOT = ("kappas", "entered", "births", "ids")
@@ -62,9 +62,6 @@ class Expansion:
         self.dropped: Floats = np.zeros((1, 0))  # A_r of the terms that left, if average == "all"
         self.offset_sum = 0.0
         self.discarded = 0.0  # the norms of what was thrown away, added up
-        self.spent = 0.0  # of the Forgetron's bound
-        self.room, self.window, self.window_lost = 0.0, 0, 0.0  # of a budget that grows
-        self.inverse = Inverse()  # for budgets that project
 
     @property
     def size(self) -> int:
@@ -127,11 +124,9 @@ class Expansion:
             self.trace *= self.trace_scale
             self.trace_scale = 1.0
 
-    def place(
-        self, slot: int, move: Floats, kappa: float, birth: int, name: int, f: Floats, row: Floats,
-        trace_move: Floats | None = None, v: Floats | None = None,
-    ) -> None:  # fmt: skip
-        """Append a term or overwrite one. f and v: their values at x now; row: the kernel values against the slots."""
+    def place(self, slot: int, new: Newcomer, birth: int, name: int) -> None:
+        """Append a term or overwrite one."""
+        row, kappa, move, f, v = new.row, new.kappa, new.move, new.f, new.v
         if slot < self.size:
             f = f - self.joint(self.coefs[:, slot]) * row[slot]
             v = None if v is None else v - self.trace_coefs[:, slot] * row[slot]
@@ -146,9 +141,9 @@ class Expansion:
         self.raw[:, slot], self.kappas[slot], self.births[slot], self.ids[slot] = move / self.scale, kappa, birth, name
         self.summed[:, slot], self.entered[slot] = 0.0, self.rounds_scale
         self._add(2 * float(move @ f), kappa * float(move @ self.joint(move)))
-        if v is not None and trace_move is not None:
-            self.trace[:, slot] = (trace_move - self.mix * move) / self.trace_scale
-            self.inner += float(trace_move @ f + move @ v + kappa * (move @ trace_move))
+        if v is not None and new.trace_move is not None:
+            self.trace[:, slot] = (new.trace_move - self.mix * move) / self.trace_scale
+            self.inner += float(new.trace_move @ f + move @ v + kappa * (move @ new.trace_move))
         if self.gram is not None:
             self.gram[slot, : len(row)] = row
             self.gram[: len(row), slot] = row
@@ -174,44 +169,54 @@ class Expansion:
         """A term that leaves as it is counts among what was lost."""
         self.discarded += math.sqrt(max(0.0, self.square(self.coefs[:, slot])) * self.kappas[slot])
 
-    def absorb(self, move: Floats, f: Floats, trace_move: Floats | None = None, v: Floats | None = None) -> None:
-        """Add sum_c move_c P k((x, c), .), P the projection on the span of the points that ``inverse.solve`` found."""
-        inside, weights = self.inverse.inside, self.inverse.weights
-        if v is not None and trace_move is not None:
-            self.inner += float(trace_move @ f + move @ v + inside * (move @ trace_move))
-            self.trace += np.outer((trace_move - self.mix * move) / self.trace_scale, weights)
+    def absorb(self, new: Newcomer, shares: Floats) -> float:
+        """Add sum_c move_c P k((x, c), .), with P k(x, .) = sum_j shares_j k(x_j, .) the projection on the span of the
+        points; returns the norm of the part outside, which is lost."""
+        inside, outside = project_row(new.row, shares, new.kappa)
+        move, square = new.move, self.square(new.move)
+        if new.v is not None and new.trace_move is not None:
+            self.inner += float(new.trace_move @ new.f + move @ new.v + inside * (move @ new.trace_move))
+            self.trace += np.outer((new.trace_move - self.mix * move) / self.trace_scale, shares)
         self._settle_sums()
-        self.raw += np.outer(move / self.scale, weights)
-        self._add(2 * float(move @ f), inside * self.square(move))
-        self.discarded += math.sqrt(self.inverse.residual * self.square(move))
-
-    def spread(self, slot: int, shares: Floats) -> tuple[Floats, Floats | None]:
-        """The function of a slot goes to the others by their shares in it; returns what the coefficients of f and v of
-        the newcomer that takes its place lose, by the share that stands at the slot."""
-        self._settle_sums()
-        lost = self.coefs[:, slot] * shares[slot], self.trace_coefs[:, slot] * shares[slot] if len(self.trace) else None
-        for rows in (self.raw, self.trace):
-            rows -= np.outer(rows[:, slot], shares)
-            rows[:, slot] = 0.0
+        self.raw += np.outer(move / self.scale, shares)
+        self._add(2 * float(move @ new.f), inside * square)
+        lost = math.sqrt(outside * square)
+        self.discarded += lost
         return lost
 
-    def hand_over(self, slot: int, weights: Floats, outside: float) -> None:
-        """The function of a slot goes to others by their weights in it, all but a part of squared norm ``outside``."""
+    def hand_over(self, slot: int, shares: Floats) -> None:
+        """The function of a slot goes to the others by their shares in it; the caller knows what that does to norms."""
         self._settle_sums()
-        self.discarded += math.sqrt(outside * self.square(self.coefs[:, slot]))
         for rows in (self.raw, self.trace):
-            rows += np.outer(rows[:, slot], weights)
+            rows += np.outer(rows[:, slot], shares)
             rows[:, slot] = 0.0
-        self.refresh_in = 0
 
-    def blend(self, slot: int, other: int, u: float, w: float, kernel: Floats, lost2: float) -> None:
-        """Two terms become one, in the slot of the first, the other left without weight. ``kernel``: the values of the
-        new point; u, w: how much of each goes into it; lost2: the squared norm that does not."""
+    def replace(self, slot: int, new: Newcomer, shares: Floats, pivot: float, birth: int, name: int) -> float:
+        """The newcomer takes the slot of a point whose function is projected on the others and the newcomer; returns
+        the norm of what that loses. 1 / pivot: the squared norm of the point's part outside of their span."""
+        outside = self.scale**2 * float(self.weights2[slot] / pivot)
+        norm2 = self.norm2 + 2 * float(new.move @ new.f) + new.kappa * self.square(new.move) - outside
+        inner, gained = self.inner, new._replace(move=new.move + self.coefs[:, slot] * shares[slot])
+        if new.v is not None and new.trace_move is not None:
+            inner += float(new.trace_move @ new.f + new.move @ new.v + new.kappa * (new.move @ new.trace_move))
+            inner -= float(self.coefs[:, slot] @ self.trace_coefs[:, slot] / pivot)
+            gained = gained._replace(trace_move=new.trace_move + self.trace_coefs[:, slot] * shares[slot])
+        self.hand_over(slot, shares)
+        self.place(slot, gained, birth, name)
+        self.norm2, self.inner = max(0.0, norm2), inner
+        lost = math.sqrt(max(0.0, outside))
+        self.discarded += lost
+        return lost
+
+    def blend(self, two: Blend) -> None:
+        """Two terms become one, in the slot of the first, the other left without weight."""
+        slot, other, (u, w) = two.slot, two.other, two.factors
         self._settle_sums()
         if self.average == "all":
             self.dropped = np.column_stack([self.dropped, self.summed[:, slot]])
         # f - g + new, with g the two terms
         assert self.gram is not None
+        kernel = two.values(self.gram[slot], self.gram[other])
         g = np.zeros_like(self.raw)
         g[:, [slot, other]] = self.coefs[:, [slot, other]]
         made, rest = u * g[:, slot] + w * g[:, other], self.coefs - g
@@ -225,20 +230,20 @@ class Expansion:
         self.births[slot], self.ids[slot] = self.births[younger], self.ids[younger]
         self.gram[slot], self.gram[:, slot] = kernel, kernel
         self.gram[slot, slot] = self.kappas[slot]
-        self.discarded += self.scale * math.sqrt(max(0.0, lost2))
+        self.discarded += self.scale * math.sqrt(max(0.0, two.lost2))
         if len(self.trace) or self.labels is not None:
             self.refresh_in = 0
 
     def _settle_sums(self) -> None:
         """Before coefficients change: what they have added to the mean so far."""
+        if not self.average:
+            return
         self.summed += self.raw * (self.rounds_scale - self.entered)
         self.entered[:] = self.rounds_scale
 
     def remove(self, slot: int) -> None:
         """Drop a term; the last one moves to its slot."""
         self._leave(slot)
-        if self.inverse.active:
-            self.inverse.remove(slot)
         last = self.size - 1
         for part in ("raw", "summed", "trace", *PER_SLOT):
             values = getattr(self, part)

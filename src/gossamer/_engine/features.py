@@ -14,8 +14,9 @@ from gossamer._engine.expansion import Expansion
 from gossamer._engine.loop import Event, Loop
 from gossamer._engine.native import Native, Settings, chunks, compiled_parts, rounding
 from gossamer._engine.select import Machine, make_machine
+from gossamer._engine.state import State
 from gossamer._typing import Array, Floats
-from gossamer.budgets import Fourier, Nystrom
+from gossamer.budgets.base import Newcomer
 from gossamer.budgets.features import Whitening, waves
 
 
@@ -23,23 +24,17 @@ class FiniteNative(Native):
     """Features, weights and loop in compiled code."""
 
     def _make(self, settings: Settings, X: Array) -> Callable[..., Any]:
-        budget, features = settings.budget, X.shape[1]
+        budget: Any = settings.budget
+        self.waves = budget.fixed
         core = _core.Finite32 if X.dtype == np.float32 else _core.Finite64
-        if isinstance(budget, Fourier):
-            self.waves, frequencies = True, budget.frequencies(settings.kernel, X)
-            return partial(core, kernel=[("linear", ())], limit=0, tolerance=0.0, frequencies=frequencies)
-        assert isinstance(budget, Nystrom)
-        self.waves, nothing = False, np.empty((0, features), dtype=X.dtype)
-        program = settings.kernel.program(features)
-        assert program is not None
-        return partial(core, kernel=program, limit=budget.size, tolerance=budget.least(X.dtype), frequencies=nothing)
+        return partial(core, **budget.core_options(settings.kernel, X))
 
     def points(self) -> Array:
         return self._doubled(super().points())
 
-    def whole(self) -> dict[str, Any]:
-        state = super().whole()
-        return {**state, "points": self._doubled(state["points"])}
+    def state(self, points: bool = True) -> State:
+        state = super().state(points)
+        return state.replace(points=self._doubled(state.points)) if points else state
 
     def _doubled(self, points: Array) -> Array:
         """A frequency has a cosine and a sine."""
@@ -55,25 +50,16 @@ class Weights(Expansion):
     #: The features of the row at hand: one more than there are weights if it joins the dictionary.
     z: Floats
 
-    def place(
-        self, slot: int, move: Floats, kappa: float, birth: int, name: int, f: Floats, row: Floats,
-        trace_move: Floats | None = None, v: Floats | None = None,
-    ) -> None:  # fmt: skip
+    def place(self, slot: int, new: Newcomer, birth: int, name: int) -> None:
         """f <- f + move <z, .>: all weights move."""
         while self.size < len(self.z):
-            super().place(self.size, np.zeros_like(move), kappa, birth, name, f, row)
-        self.settle()
-        self.raw += np.outer(move / self.scale, self.z)
-        if trace_move is not None:
-            self.trace += np.outer((trace_move - self.mix * move) / self.trace_scale, self.z)
+            super().place(self.size, new._replace(move=np.zeros_like(new.move), v=None), birth, name)
+        self._settle_sums()
+        self.raw += np.outer(new.move / self.scale, self.z)
+        if new.trace_move is not None:
+            self.trace += np.outer((new.trace_move - self.mix * new.move) / self.trace_scale, self.z)
             self.inner = float(np.sum(self.coefs * self.trace_coefs))
         self.norm2 = max(0.0, float(np.sum(self.coefs * self.joint(self.coefs))))  # exact: the space is Euclidean
-
-    def settle(self) -> None:
-        """What the weights were counts in the mean before they change."""
-        if self.average:
-            self.summed += self.raw * (self.rounds_scale - self.entered)
-            self.entered[:] = self.rounds_scale
 
 
 class WeightsLoop(Loop):
@@ -90,7 +76,7 @@ class WeightsLoop(Loop):
 
     def _forget(self, block: Floats) -> list[Event]:
         e = self.expansion
-        e.settle()
+        e._settle_sums()
         e.raw[:], e.trace[:], e.inner = 0.0, 0.0, 0.0
         return []
 
@@ -104,12 +90,14 @@ class FiniteBlocks(Blocks):
         super().__init__(settings, X, compiled=False)
         parts = (settings.loss, settings.rule, settings.budget)
         self.loop = WeightsLoop(*parts, average=settings.average, gram=False, epsilon=rounding(X))
-        self.budget, self.whitening = settings.budget, Whitening()
-        if isinstance(self.budget, Fourier):
-            frequencies = self.budget.frequencies(settings.kernel, X)
+        budget: Any = settings.budget
+        self.budget, self.whitening = budget, Whitening()
+        if budget.fixed:
+            frequencies = budget.frequencies(settings.kernel, X)
             self._points.set(np.concatenate([frequencies, frequencies]))
-            self.loop.expansion.z = np.zeros(self.budget.size)
-            self.loop.expansion.place(0, np.zeros(self.loop.expansion.outputs), 1.0, 1, -1, np.zeros(1), np.zeros(0))
+            self.loop.expansion.z = np.zeros(budget.size)
+            nothing = np.zeros(self.loop.expansion.outputs)
+            self.loop.expansion.place(0, Newcomer(np.zeros(0), 1.0, nothing, nothing), 1, -1)
 
     def learn(self, X: Any, batch: Any) -> None:
         size = len(self.whitening)
@@ -120,12 +108,11 @@ class FiniteBlocks(Blocks):
             raise
 
     def _learn_block(self, X: Any, batch: list[Any]) -> None:
-        if isinstance(self.budget, Fourier):
+        if self.budget.fixed:
             z = waves(self._points.view()[: self.budget.size // 2], X)
             for t in range(len(X)):
                 self._learn_row(t, z[:, t], 1.0, batch)
             return
-        assert isinstance(self.budget, Nystrom)
         self._test(X)
         size, rows, least = self._points.size, len(X), self.budget.least(self.dtype)
         values = np.asarray(self.kernel(self._points.with_rows(X), X), dtype=np.float64)
@@ -154,7 +141,7 @@ class FiniteBlocks(Blocks):
 
     def _features(self, X: Any) -> Floats:
         points = self._points.view()
-        if isinstance(self.budget, Fourier):
+        if self.budget.fixed:
             return waves(points[: self.budget.size // 2], X)
         if not len(points):
             return np.zeros((0, len(X)))
@@ -171,42 +158,42 @@ class FiniteBlocks(Blocks):
 
     def coefs(self) -> Floats:
         weights = self.loop.expansion.coefs
-        if isinstance(self.budget, Fourier):
+        if self.budget.fixed:
             return np.asarray(weights / np.sqrt(self.budget.size // 2))
         return self.whitening.coefs(weights)
 
     def tracked(self) -> Floats | None:
         """L: a kernel in Python rounds by the shape of its call."""
-        return None if isinstance(self.budget, Fourier) else self.whitening.factor.copy()
+        return None if self.budget.fixed else self.whitening.factor.copy()
 
-    def restore(self, state: dict[str, Any], points: Any, dropped: Any) -> None:
-        m, size = len(points), self.budget.limit or 0
-        if m > size or (m < size and isinstance(self.budget, Fourier)):
-            raise _checks.wrong("Learner", "state['points']", f"as many as {self.budget} keeps", m)
-        self._points.set(points)
-        self.loop.restore(state, None)
-        if isinstance(self.budget, Fourier):
+    def restore(self, state: State) -> None:
+        m, size = len(state.points), self.budget.size
+        if m > size or (m < size and self.budget.fixed):
+            raise _checks.wrong("Learner", "state.points", f"as many as {self.budget} keeps", m)
+        self._points.set(state.points)
+        self.loop.restore(state.for_loop(), None)
+        if self.budget.fixed:
             return
-        factor = state.get("gram")
+        factor = state.gram
         self.whitening = Whitening()
         if factor is not None:
             if np.triu(factor, 1).any() or not (np.isfinite(factor).all() and (factor.diagonal() > 0).all()):
-                raise _checks.wrong("Learner", "state['gram']", "a Cholesky factor", factor)
+                raise _checks.wrong("Learner", "state.gram", "a Cholesky factor", factor)
             self.whitening.factor = np.array(factor)
         elif m:
             try:
                 self.whitening.factor = np.asarray(np.linalg.cholesky(self.gram()), dtype=np.float64)
             except np.linalg.LinAlgError:
-                raise _checks.wrong("Learner", "state['points']", "linearly independent", m) from None
+                raise _checks.wrong("Learner", "state.points", "linearly independent", m) from None
 
 
 def make_learning_machine(settings: Settings, X: Any, backend: str) -> Machine:
     """The machine for these parts: one of the space that the budget asks for, or one of support points."""
-    budget = settings.budget
-    if not isinstance(budget, (Nystrom, Fourier)):
+    budget: Any = settings.budget
+    if not budget.space:
         return make_machine(settings, X, backend)
     compiled = isinstance(X, np.ndarray) and compiled_parts(settings) is not None
-    native = compiled and (isinstance(budget, Fourier) or settings.kernel.program(X.shape[1]) is not None)
+    native = compiled and (budget.fixed or settings.kernel.program(X.shape[1]) is not None)
     if backend == "native" and not native:
         names = [type(part).__name__ for part in (settings.kernel, settings.loss, settings.rule, budget)]
         raise _checks.wrong("Learner", "backend", f"'auto' or 'numpy' for the parts {names}", backend)

@@ -7,39 +7,21 @@ one loop serve arrays, strings and graphs.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gossamer._engine.expansion import NUMBERS, PER_OUTPUT, PER_SLOT, Expansion
-from gossamer._engine.gram_inverse import LEAST_PIVOT
 from gossamer._typing import Floats, Ints
-from gossamer.budgets import REFUSE, Budget, Forgetron, Merge, Smallest
-from gossamer.budgets.project import _Projecting
+from gossamer.budgets.base import AGAIN, REFUSE, Admission, Budget, Newcomer
 from gossamer.losses import Loss
 from gossamer.rules import Example, Rule, Step
+from gossamer.rules.base import Trace
 
 #: What happened to the slots, in order: (PLACE, row, slot); (REMOVE, slot, last): the last point moves to slot; (BLEND,
 #: slot * 2^32 + other, the bits of h): the point of a slot becomes h of itself and 1 - h of another.
 Event = tuple[int, int, int]
 PLACE, REMOVE, BLEND = 0, 1, 2
-
-
-class Newcomer(NamedTuple):
-    """A row that is about to become a support point: which, its coefficients, f and v there."""
-
-    t: int
-    move: Floats
-    kappa: float
-    name: int
-    f: Floats
-    trace_move: Floats | None
-    v: Floats | None
-
-
-def _keep(slot: int, weights: Floats, outside: float) -> bool:
-    """No point is left out of the inverse."""
-    return False
 
 
 class Loop:
@@ -56,6 +38,8 @@ class Loop:
         self.level = loss.level
         self.known = 0  # classes
         self.steps = self.updates = self.mistakes = 0
+        #: Rule and budget, each with its own state.
+        self.memory = {name: part.unpack(part.initial_state(), 0) for name, part in self._parts()}
         if loss.target == "label":
             self._know(getattr(loss, "classes", None) or 0)
 
@@ -89,12 +73,15 @@ class Loop:
                 v if many or v is None else float(v[0]), e.inner, e.rate,
             )  # fmt: skip
             step = self.rule.step(self.loss.at(self.level), example)
-            if own is None and self._inside(step, row, kappa):  # the step is taken there
-                step = self.rule.step(self.loss.at(self.level), example._replace(kappa=e.inverse.inside))
+            if own is None and kappa > 0 and _moves(step):
+                inside = self.budget.inside(row, kappa, self.memory["budget"])
+                if inside is not None:  # the step is taken in the span of the points
+                    step = self.rule.step(self.loss.at(self.level), example._replace(kappa=inside))
             e.offset, self.level = step.offset, step.level
             largest = float(np.abs(f).max()) + abs(e.offset)
             if step.keep == 0.0:  # everything is forgotten
-                e.inverse.clear()
+                for name, part in self._parts():
+                    part.forgotten(self.memory[name])
                 events += self._forget(block)
                 e.scale, e.norm2 = 1.0, 0.0
             else:
@@ -118,164 +105,75 @@ class Loop:
                     if e.raw[0, own] == 0.0:
                         events.append(self._remove(own, block))
                 else:
-                    name = -self.steps if ids is None else int(ids[t])
-                    new = Newcomer(t, move, kappa, name, f, trace_move, v)
-                    self._admit(new, block, cross, events)
+                    new = Newcomer(block[: e.size, t].copy(), kappa, move, f, self.updates, trace_move, v)
+                    self._admit(new, t, -self.steps if ids is None else int(ids[t]), block, cross, events)
             while (gone := self.budget.expired(e, self.steps + 1)) is not None:
                 e.throw_away(gone)
                 events.append(self._remove(gone, block))
             e.refresh()
         return events
 
-    def _inside(self, step: Step, row: Floats, kappa: float) -> bool:
-        """Whether a row that moves the model lies in the span of the points, for a budget that projects."""
-        inverse = self.expansion.inverse
-        moves = np.any(step.coefficient) or (step.trace is not None and np.any(step.trace.coefficient))
-        if not inverse.active or kappa <= 0 or not moves:
-            return False
-        inverse.solve(row, kappa)
-        return inverse.residual <= getattr(self.budget, "tolerance", 0.0) * kappa
+    def _parts(self) -> tuple[tuple[str, Rule | Budget], ...]:
+        return (("rule", self.rule), ("budget", self.budget))
 
-    def _admit(self, new: Newcomer, block: Floats, cross: Floats, events: list[Event]) -> None:
-        """The budget finds the newcomer a slot, or not."""
-        e = self.expansion
-        if isinstance(self.budget, _Projecting):
-            self._project(self.budget, new, block, cross, events)
-            return
-        # a subclass may have its own way to choose
-        if isinstance(self.budget, Merge | Forgetron) and type(self.budget).choose is Budget.choose:
-            if e.size < self.budget.size:
-                slot = e.size
-            elif isinstance(self.budget, Merge):
-                slot = self._merge(self.budget, new.t, block, events)
-                new = self._see(new, block)
-            else:
-                slot, new = self._forgetron(self.budget, new, block)
-            self._place(slot, new, block, cross, events)
-            return
-        slot = self.budget.choose(e, float(np.sqrt(new.move @ new.move)), new.kappa)
+    def _admit(self, new: Newcomer, t: int, name: int, block: Floats, cross: Floats, events: list[Event]) -> None:
+        """The budget decides what becomes of the newcomer, and that is done."""
+        e, memory = self.expansion, self.memory["budget"]
+        answer = self.budget.admit(new, e, memory)
+        while answer.slot == AGAIN:
+            for gone in answer.departures:
+                e.discarded += math.sqrt(gone.outside * e.square(e.coefs[:, gone.slot]))
+                self._hand_over(gone.slot, gone.shares)
+                e.hand_over(gone.slot, gone.shares)
+                e.refresh_in = 0
+            events += [self._remove(gone.slot, block) for gone in reversed(answer.departures)]
+            new = self._renew(new, block[: e.size, t])
+            answer = self.budget.admit(new, e, memory)
+        new = self._reshape(new, answer, t, block, events)
+        slot, shares, lost = answer.slot, answer.shares, 0.0
         if slot == REFUSE:
-            e.discarded += math.sqrt(e.square(new.move) * new.kappa)
+            if shares is None:
+                lost = math.sqrt(e.square(new.move) * new.kappa)
+                e.discarded += lost
+            else:
+                lost = e.absorb(new, shares)
+                for part, one in self._parts():
+                    one.absorbed(shares, self.memory[part])
+        elif shares is None:
+            e.place(slot, new, self.steps, name)
         else:
-            self._place(slot, new, block, cross, events)
+            self._hand_over(slot, shares)
+            lost = e.replace(slot, new, shares, answer.pivot, self.steps, name)
+        if slot != REFUSE:
+            block[slot, t + 1 : len(cross)] = cross[t, t + 1 :]
+            events.append((PLACE, t, slot))
+            for part, one in self._parts():
+                one.placed(slot, e, self.memory[part])
+        if slot == REFUSE or shares is not None:
+            self.budget.lost(lost, e, memory)
 
-    def _place(self, slot: int, new: Newcomer, block: Floats, cross: Floats, events: list[Event]) -> None:
-        e, t = self.expansion, new.t
-        row = block[: e.size, t].copy()
-        e.place(slot, new.move, new.kappa, self.steps, new.name, new.f, row, new.trace_move, new.v)
-        block[slot, t + 1 : len(cross)] = cross[t, t + 1 :]
-        events.append((PLACE, t, slot))
+    def _reshape(self, new: Newcomer, answer: Admission, t: int, block: Floats, events: list[Event]) -> Newcomer:
+        """What an admission changes of the others before the newcomer is placed."""
+        e, two, keep = self.expansion, answer.blend, answer.keep
+        if two is not None:
+            block[two.slot, t:] = two.values(block[two.slot, t:], block[two.other, t:])
+            e.blend(two)
+            events.append((BLEND, (two.slot << 32) + two.other, int(np.float64(two.h).view(np.int64))))
+        if answer.renew:
+            new = self._renew(new, block[: e.size, t])
+        if keep != 1.0:
+            e.shrink(keep, Trace(1.0, 0.0, None, e.rate) if len(e.trace) else None)
+            new = new._replace(f=keep * new.f, move=keep * new.move)
+        return new
 
-    def _forgetron(self, budget: Forgetron, new: Newcomer, block: Floats) -> tuple[int, Newcomer]:
-        """Everything shrinks, so that the oldest may leave."""
+    def _renew(self, new: Newcomer, row: Floats) -> Newcomer:
+        """The newcomer as it is seen after the coefficients have changed."""
         e = self.expansion
-        slot = int(np.argmin(e.births))
-        a = float(e.coefs[0, slot])
-        value = float(e.coefs[0] @ self._gram()[slot]) + float(new.move[0]) * float(block[slot, new.t])
-        left = 15.0 / 32.0 * self.updates - e.spent
-        phi, spent = budget.factor(abs(a), float(e.kappas[slot]), math.copysign(value, a * value), left)
-        e.spent += spent
-        e.shrink(phi)
-        return slot, new._replace(f=phi * new.f, move=phi * new.move)
+        return new._replace(row=row.copy(), f=e.joint(e.coefs) @ row, v=None if new.v is None else e.trace_coefs @ row)
 
-    def _merge(self, budget: Merge, t: int, block: Floats, events: list[Event]) -> int:
-        """The lightest point and the one that takes it best become one; the slot that is free now."""
-        e = self.expansion
-        slot = Smallest(budget.size).choose(e, math.inf, 1.0)
-        products, weights2, gram = self._products(slot), e.weights2, self._gram()
-        a2, k = float(weights2[slot]), gram[slot]
-
-        def lost(i: int, halvings: int) -> tuple[float, float, float, float]:
-            b2, ab = float(weights2[i]), float(products[i])
-            h, u, w, kept = budget.blend(a2, b2, ab, math.log(k[i]), halvings)
-            return a2 + b2 + 2 * ab * float(k[i]) - kept, h, u, w
-
-        others = [i for i in range(e.size) if i != slot and products[i] > 0 and k[i] >= 1e-12]
-        if not others:
-            return slot
-        other = min(others, key=lambda i: lost(i, 12)[0])
-        lost2, h, u, w = lost(other, 50)
-        far = float(k[other]) ** (-h * (1 - h))
-        column = gram[slot] ** h * gram[other] ** (1 - h) * far
-        block[slot, t:] = block[slot, t:] ** h * block[other, t:] ** (1 - h) * far
-        e.blend(slot, other, u, w, column, lost2)
-        events.append((BLEND, (slot << 32) + other, int(np.float64(h).view(np.int64))))
-        return other
-
-    def _see(self, new: Newcomer, block: Floats) -> Newcomer:
-        """f and v at the newcomer once more, after the coefficients have changed."""
-        e, row = self.expansion, block[: self.expansion.size, new.t]
-        return new._replace(f=e.joint(e.coefs) @ row, v=None if new.v is None else e.trace_coefs @ row)
-
-    def _products(self, slot: int) -> Floats:
-        e = self.expansion
-        return np.asarray(e.raw[:, slot] @ e.joint(e.raw))
-
-    def _project(
-        self, budget: _Projecting, new: Newcomer, block: Floats, cross: Floats, events: list[Event]
-    ) -> None:
-        """What leaves is projected on what stays."""
-        e, inverse, room = self.expansion, self.expansion.inverse, budget.room(self.expansion)
-        if not inverse.active and e.size < room:
-            self._place(e.size, new, block, cross, events)
-            if budget.at_once:
-                inverse.make(self._gram(), 0.0, _keep)
-            return
-        tolerance = max(budget.tolerance, LEAST_PIVOT)
-        if not inverse.active:  # full for the first time
-            self._first_inverse(tolerance, block, events)
-            inverse.solve(block[: e.size, new.t].copy(), new.kappa)
-            new = self._see(new, block)
-        known = inverse.residual <= tolerance * new.kappa
-        slot = e.size
-        if not known and e.size >= room:
-            slot = budget.choose(e, math.sqrt(e.square(new.move)), new.kappa)
-        if known or slot == REFUSE:
-            e.absorb(new.move, new.f, new.trace_move, new.v)
-            if not known:
-                budget.grow(e, math.sqrt(inverse.residual * e.square(new.move)))
-            return
-        if slot == e.size:
-            inverse.append()
-            self._place(slot, new, block, cross, events)
-        else:
-            outside = e.scale**2 * float(e.weights2[slot] / inverse.diagonal[slot])
-            norm2 = e.norm2 + 2 * float(new.move @ new.f) + new.kappa * e.square(new.move) - outside
-            inner = e.inner
-            if new.v is not None and new.trace_move is not None:
-                inner += float(new.trace_move @ new.f + new.move @ new.v + new.kappa * (new.move @ new.trace_move))
-                inner -= float(e.coefs[:, slot] @ e.trace_coefs[:, slot] / inverse.diagonal[slot])
-            lost, trace_lost = e.spread(slot, inverse.replace(slot))
-            if new.trace_move is not None and trace_lost is not None:
-                new = new._replace(trace_move=new.trace_move - trace_lost)
-            self._place(slot, new._replace(move=new.move - lost), block, cross, events)
-            e.norm2, e.inner = max(0.0, norm2), inner
-            e.discarded += math.sqrt(max(0.0, outside))
-            budget.grow(e, math.sqrt(max(0.0, outside)))
-        gram = self._gram()
-        if inverse.worn(slot, gram):
-            inverse.make(gram, 0.0, _keep)
-
-    def _first_inverse(self, tolerance: float, block: Floats, events: list[Event]) -> None:
-        """The inverse of the points' kernel values; those that the others know already leave."""
-        e, gone = self.expansion, [REFUSE]
-
-        def dependent(slot: int, weights: Floats, outside: float) -> bool:
-            e.hand_over(slot, weights, outside)
-            gone.append(slot)
-            return True
-
-        while gone:
-            gone.clear()
-            e.inverse.make(self._gram(), tolerance, dependent)
-            if gone:
-                e.inverse.clear()
-            for slot in reversed(gone):
-                events.append(self._remove(slot, block))
-
-    def _gram(self) -> Floats:
-        assert self.expansion.gram is not None
-        return self.expansion.gram
+    def _hand_over(self, slot: int, shares: Floats) -> None:
+        for name, part in self._parts():
+            part.handed_over(slot, shares, self.memory[name])
 
     def _emit(self, f: Floats, target: float, out: Floats) -> None:
         """The scores before the target is used, and whether they were wrong."""
@@ -307,6 +205,8 @@ class Loop:
     def _remove(self, slot: int, block: Floats) -> Event:
         last = self.expansion.size - 1
         self.expansion.remove(slot)
+        for name, part in self._parts():
+            part.removed(slot, self.memory[name])
         block[slot] = block[last]
         return (REMOVE, slot, last)
 
@@ -322,9 +222,8 @@ class Loop:
         e = self.expansion
         counts = {name: getattr(self, name) for name in ("level", "known", "steps", "updates", "mistakes")}
         arrays = {name: getattr(e, name).copy() for name in (*PER_OUTPUT, *PER_SLOT)}
-        numbers = {**{name: getattr(e, name) for name in NUMBERS}, "inverse_age": e.inverse.age}
-        inverse = {"inverse": e.inverse.matrix[np.tril_indices(e.size)]} if e.inverse.active else {}
-        return {**arrays, **counts, **numbers, **inverse}
+        numbers = {name: getattr(e, name) for name in NUMBERS}
+        return {**arrays, **counts, **numbers, **{name: part.pack(self.memory[name]) for name, part in self._parts()}}
 
     def gram(self) -> Floats | None:
         """The kernel values of the slots, if they are kept."""
@@ -341,11 +240,12 @@ class Loop:
             setattr(e, name, state[name])
         for name in ("level", "known", "steps", "updates", "mistakes"):
             setattr(self, name, state[name])
-        e.inverse.clear()
-        if "inverse" in state:
-            matrix = np.zeros((e.size, e.size))
-            matrix[np.tril_indices(e.size)] = state["inverse"]
-            e.inverse.matrix, e.inverse.active = matrix + np.tril(matrix, -1).T, True
-        e.inverse.age = state["inverse_age"]
+        self.memory = {name: part.unpack(state[name], e.size) for name, part in self._parts()}
         if e.gram is not None and gram is not None:
             e.gram = np.array(gram, dtype=np.float64)
+
+
+def _moves(step: Step) -> bool:
+    """Whether a step moves the model, or SVMD's trace, along k(x, .)."""
+    moved = bool(np.any(step.coefficient))
+    return moved or (step.trace is not None and bool(np.any(step.trace.coefficient)))

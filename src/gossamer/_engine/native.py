@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gossamer import _core
+from gossamer._engine.state import State
 from gossamer._typing import Array, Floats, Ints
 from gossamer.budgets import Budget
 from gossamer.kernels import Kernel
@@ -68,7 +69,7 @@ class Native:
         parts = compiled_parts(settings)
         assert parts is not None
         self.dtype = X.dtype
-        self.kernel = settings.kernel
+        self.kernel, self._own = settings.kernel, own_states(settings)
         self.core: Any = self._make(settings, X)(
             average=settings.average or "none",
             gram=settings.track_norm,
@@ -109,7 +110,7 @@ class Native:
 
     def coefs(self) -> Floats:
         """The effective coefficients of the points, a row for each output."""
-        return effective(self.state())
+        return self.state(points=False).coefs
 
     def number(self, name: str) -> float:
         """One number of the state."""
@@ -119,38 +120,24 @@ class Native:
         """||f||^2 for coefficients of the present points, and as the label kernel joins them."""
         return float(np.sum((coefs @ np.asarray(self.core.gram())) * joint))
 
-    def state(self) -> dict[str, Any]:
-        """The numbers and the arrays without the points."""
-        return flatten(self.core.state(points=False))
+    def state(self, points: bool = True) -> State:
+        """The state of one moment. The kernel values that a tracked norm needs are made again bit for bit, so they are
+        not in it."""
+        return as_state(self.core.state(points=points), self.kernel, self._own)
 
-    def whole(self) -> dict[str, Any]:
-        """The state of one moment, with the points. The kernel values that a tracked norm needs are made again bit for
-        bit, so they are not in it."""
-        return {**flatten(self.core.state(points=True)), "gram": None}
-
-    def restore(self, state: dict[str, Any], points: Array, dropped: Array) -> None:
-        self.core.restore(nest(state), points, dropped)
+    def restore(self, state: State) -> None:
+        self.core.restore(state.for_loop(), state.points, state.dropped_points)
 
 
-#: The entries of a state that are the budget's.
-OWN = {"spent": 0.0, "room": 0.0, "window": 0, "window_lost": 0.0, "inverse_age": 0}
+def own_states(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The states that the parts begin with."""
+    return {"budget": settings.budget.initial_state(), "rule": settings.rule.initial_state()}
 
 
-def flatten(state: dict[str, Any]) -> dict[str, Any]:
-    """A state of the core with the entries of the budget beside the others."""
-    others = {name: value for name, value in state.items() if name not in ("budget", "rule")}
-    return {**OWN, **others, **state.get("budget", {})}
-
-
-def nest(state: dict[str, Any]) -> dict[str, Any]:
-    """A state for the core, with the entries of the budget in a dict of their own."""
-    own = {name: state[name] for name in (*OWN, "inverse") if name in state}
-    return {**state, "budget": own, "rule": {}}
-
-
-def effective(state: dict[str, Any]) -> Floats:
-    """The coefficients of a state as they count."""
-    return np.asarray(state["scale"] * state["raw"])
+def as_state(found: dict[str, Any], kernel: Kernel, own: dict[str, dict[str, Any]]) -> State:
+    """The state that a loop gives; parts of the core leave out what is empty."""
+    parts = {name: {**first, **found[name]} for name, first in own.items()}
+    return State(kernel=kernel, **{"points": None, **found, **parts})
 
 
 def rounding(X: Any) -> float:

@@ -1,199 +1,162 @@
-"""The state of a learner that comes from outside: checked before a number of it reaches a loop that trusts it."""
+"""The state of a learner: everything learned, all of one moment, in numbers and arrays.
+
+`State` is all that the store, the bank, merging, averaging and the widening to a third class handle.
+"""
 
 from __future__ import annotations
 
-import math
-import numbers
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from gossamer import _checks
-from gossamer._engine.expansion import NUMBERS
-from gossamer.budgets import Fourier, Nystrom
+from gossamer._typing import Array, Floats, Ints
+from gossamer.budgets import Budget
 from gossamer.kernels import Kernel
+from gossamer.rules import Rule
 
-if TYPE_CHECKING:
-    from gossamer.learner import Learner
+#: The version of `State`; that of 0.1.0 was a flat dict.
+VERSION = 2
+#: What a file has of the budget beside the other entries, as 0.1.0 wrote it; its numbers are there for every budget.
+FLAT: dict[str, Any] = {"spent": 0.0, "room": 0.0, "window": 0, "window_lost": 0.0, "inverse_age": 0}
+#: The entries of a file in order.
+STORED = (
+    "raw", "trace", "summed", "dropped", "kappas", "entered", "births", "ids", "inverse", "level", "scale",
+    "trace_scale", "offset", "norm2", "mix", "inner", "rate", "rounds_scale", "offset_sum", "refresh_in", "discarded",
+    *FLAT, "known", "steps", "updates", "mistakes", "shape", "points", "dropped_points", "gram", "moments", "budget",
+    "rule",
+)  # fmt: skip
+#: Entries that stand in a file only where there is something.
+OPTIONAL = ("inverse", "shape", "moments", "budget", "rule")
 
-#: A loaded model whose machine takes more than this beyond its file is made when it is first used.
-AT_ONCE = 2**25
-#: Rounds, and classes, that can be counted.
-MOST_ROUNDS, MOST_CLASSES = 2**62, 2**20
 
+@dataclass(eq=False)
+class State:
+    """What a `Learner` has learned: enough to go on exactly. See ``Learner.state`` and ``Learner.restore``.
 
-def check_state(learner: Learner, state: dict[str, Any], most: int = MOST_ROUNDS) -> None:
-    """Raise unless the entries of a state fit each other and the parts of the learner; ``most``: of any count.
+    The hypothesis is f_c(x) = scale * sum_i raw[c, i] k(points[i], x) + offset, a row c for each output.
 
-    Coefficients may be anything: a learner that has diverged is saved and restored too.
+    >>> from gossamer import Learner
+    >>> from gossamer.rules import Perceptron
+    >>> learner = Learner("linear", "hinge", Perceptron())
+    >>> scores = learner.learn([[1.0], [2.0], [-3.0]], [1, 1, -1])
+    >>> state = learner.state()
+    >>> state.steps, state.coefs.tolist(), state.budget
+    (3, [[1.0]], {})
     """
-    if not isinstance(state.get("kernel"), Kernel):
-        raise _wrong("kernel", "a Kernel", state.get("kernel"))
-    points, dropped = (_points(state, name) for name in ("points", "dropped_points"))
-    counts = {name: _count(state, name, most) for name in ("steps", "updates", "mistakes")}
-    known = _count(state, "known", MOST_CLASSES)
-    outputs, m, gone = _outputs(learner, known), len(points), len(dropped)
-    _check_numbers(learner, state)
-    _array(state, "raw", np.float64, (outputs, m))
-    _array(state, "summed", np.float64, (outputs, m))
-    _array(state, "dropped", np.float64, (outputs, gone))
-    # the core has no columns where there are no rows, NumPy has
-    empty = (0, (getattr(state.get("trace"), "shape", None) or (0,))[-1])
-    _array(state, "trace", np.float64, (outputs, m) if learner.rule.needs_trace else empty)
-    for name, dtype in (("kappas", np.float64), ("entered", np.float64), ("births", np.int64), ("ids", np.int64)):
-        _array(state, name, dtype, (m,))
-    if m and not (np.isfinite(state["kappas"]).all() and state["kappas"].min() >= 0):
-        raise _wrong("kappas", "finite and not negative", float(state["kappas"].min()))
-    births = state["births"]
-    if not counts["steps"]:
-        raise _wrong("steps", "at least one", 0)
-    if m and not (births.min() >= 1 and births.max() <= counts["steps"]):
-        raise _wrong("births", f"rounds from 1 to {counts['steps']}", f"{births.min()} to {births.max()}")
-    if learner.rule.needs_ids and len(np.unique(state["ids"])) < m:
-        raise _wrong("ids", "all different", f"{len(np.unique(state['ids']))} of {m}")
-    if m and learner.rule.needs_ids and state["ids"].min() < -counts["steps"]:  # those of rounds to come
-        raise _wrong("ids", f"at least {-counts['steps']}", int(state["ids"].min()))
-    if gone and learner.average != "all":
-        raise _wrong("dropped_points", "empty where the mean does not keep them", gone)
-    _check_kernel(learner, state["kernel"], points, dropped)
-    if learner.track_norm and m and isinstance(points, np.ndarray):  # or the kernel values do not fit them
-        own = np.asarray(state["kernel"].diag(points), dtype=np.float64)
-        if (np.abs(own - state["kappas"]) > 1e-3 * own + 1e-30).any():
-            raise _wrong("kappas", "k(x, x) of the points", "others")
-    _check_budget(learner, state, m)
+
+    kernel: Kernel  # as settled
+    points: Any  # (m, features), or a list of objects; None in a state without points
+    raw: Floats  # (outputs, m), as are trace and summed
+    trace: Floats  # SVMD's v = trace_scale * trace + mix * f; no rows without one
+    summed: Floats  # the sum of each coefficient over the rounds before it was last settled
+    dropped: Floats  # (outputs, dropped points): the same of terms that left, where the mean keeps them
+    kappas: Floats  # k(x, x)
+    entered: Floats  # rounds_scale when the coefficient was last settled
+    births: Ints  # the round in which each point came
+    ids: Ints
+    level: float  # the margin, epsilon or delta
+    scale: float
+    trace_scale: float
+    offset: float
+    norm2: float
+    mix: float
+    inner: float  # <f, v>
+    rate: float
+    rounds_scale: float  # the sum of the scale over the rounds
+    offset_sum: float
+    refresh_in: int
+    discarded: float
+    known: int  # classes
+    steps: int
+    updates: int
+    mistakes: int
+    dropped_points: Any = None
+    gram: Floats | None = None  # kernel values that a kernel in Python would not give again to the bit
+    shape: Array | None = None  # of search trees
+    moments: Floats | None = None  # of the coordinates of a learner that rescales its rows
+    budget: dict[str, Any] = field(default_factory=dict)  # numbers and arrays that the budget alone understands
+    rule: dict[str, Any] = field(default_factory=dict)  # the same for the rule
+    version: int = VERSION
+
+    @property
+    def coefs(self) -> Floats:
+        """The effective coefficients of the points, a row for each output."""
+        return np.asarray(self.scale * self.raw)
+
+    @property
+    def trace_coefs(self) -> Floats:
+        """The effective coefficients of SVMD's trace."""
+        return np.asarray(self.trace_scale * self.trace + self.mix * self.scale * self.raw)
+
+    @property
+    def sums(self) -> Floats:
+        """The sum of each coefficient over the rounds that were averaged."""
+        return np.asarray(self.summed + self.raw * (self.rounds_scale - self.entered))
+
+    def mean(self) -> tuple[Any, Floats, float]:
+        """The points, coefficients and offset of the mean of all hypotheses, with the points that were dropped."""
+        rounds, points = max(int(self.steps), 1), self.points
+        if isinstance(points, np.ndarray):
+            points = np.concatenate([points, self.dropped_points])
+        else:
+            points = [*points, *self.dropped_points]
+        return points, np.column_stack([self.sums, self.dropped]) / rounds, float(self.offset_sum) / rounds
+
+    def replace(self, **entries: Any) -> State:
+        """The state with other entries."""
+        return dataclasses.replace(self, **entries)
+
+    def copy(self) -> State:
+        """A state that shares no array with this one."""
+        return State(**{name: _copy(value) for name, value in vars(self).items()})
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        return sum(value.nbytes for _, value in self.items() if isinstance(value, np.ndarray))
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """The entries by name, those of the parts as ``budget.name`` and ``rule.name``."""
+        for name, value in vars(self).items():
+            if isinstance(value, dict):
+                yield from ((f"{name}.{key}", entry) for key, entry in value.items())
+            else:
+                yield name, value
+
+    def for_loop(self) -> dict[str, Any]:
+        """The entries that a loop goes on from: all but the kernel and the points."""
+        hidden = ("kernel", "points", "dropped_points", "gram", "moments", "version")
+        return {name: value for name, value in vars(self).items() if name not in hidden and value is not None}
+
+    def to_stored(self) -> dict[str, Any]:
+        """The entries of a file, without the kernel, which is a parameter. Those that 0.1.0 had stand where they stood,
+        so that it reads files of learners that it knows."""
+        flat = {name: value for name, value in self.budget.items() if name in (*FLAT, "inverse")}
+        own = {name: value for name, value in self.budget.items() if name not in flat}
+        entries = {**FLAT, **vars(self), **flat, "budget": own}
+        found = {name: entries.get(name) for name in STORED}
+        return {name: value for name, value in found.items() if name not in OPTIONAL or _is_there(value)}
+
+    @classmethod
+    def from_stored(cls, stored: dict[str, Any], kernel: Kernel, budget: Budget, rule: Rule) -> State:
+        """The state of a file's entries, also of 0.1.0. What is missing is None, for `check_state` to tell."""
+        entries: dict[str, Any] = {"discarded": 0.0, **stored, "kernel": kernel, "version": VERSION}
+        for name, part in (("budget", budget), ("rule", rule)):
+            nested = entries.get(name, {})
+            given = {**entries, **nested} if isinstance(nested, dict) else {}
+            entries[name] = {key: given.get(key, value) for key, value in part.initial_state().items()}
+        known: dict[str, Any] = {f.name: entries.get(f.name) for f in dataclasses.fields(cls)}
+        return cls(**known)
 
 
-def _check_numbers(learner: Learner, state: dict[str, Any]) -> None:
-    for name in (*NUMBERS, "level"):
-        value = state.get(name)
-        if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
-            raise _wrong(name, "a number", value)
-    # trees of many points recompute their norm more rarely than after REFRESH updates
-    if isinstance(state["refresh_in"], (float, np.floating)) or not -(2**32) <= state["refresh_in"] <= 2**32:
-        raise _wrong("refresh_in", "an int up to 2**32", state["refresh_in"])
-    for name in ("scale", "trace_scale"):
-        if not 0 < state[name] < math.inf:
-            raise _wrong(name, "a number in (0, inf)", state[name])
-    for name in ("norm2", "discarded"):
-        if state[name] < 0:  # NaN is that of a learner that has diverged
-            raise _wrong(name, "not negative", state[name])
-    if not 0 <= state["room"] <= 2**31:
-        raise _wrong("room", "a number in [0, 2**31]", state["room"])
-    for name in ("inverse_age", "window"):
-        _count(state, name, MOST_ROUNDS)
+def _is_there(value: Any) -> bool:
+    return value is not None and len(value) > 0
 
 
-def _check_kernel(learner: Learner, kernel: Kernel, points: Any, dropped: Any) -> None:
-    """The kernel is settled, and takes the points."""
-    if isinstance(points, list):
-        if not kernel.takes_any():
-            raise _wrong("points", f"rows of numbers for {kernel}", "a list")
-        return
-    if not isinstance(learner.budget, Fourier):  # whose points are frequencies
-        for rows in (points, dropped):
-            if len(rows):
-                kernel.check_domain("Learner", rows)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    if not (kernel.takes_any() or np.isfinite(kernel.diag(rows)).all()):
-                        raise _wrong("points", "such that k(x, x) is finite", "another")
-    few = points[:1]
-    if kernel.resolve(few) != kernel:
-        raise _wrong("kernel", "one that is settled", kernel)
-
-
-def _check_budget(learner: Learner, state: dict[str, Any], m: int) -> None:
-    """The points are as many as the budget keeps, and what it needs besides is there."""
-    budget, limit = learner.budget, learner.budget.limit
-    if learner.track_norm and m > (limit or 0):  # their kernel values would be kept too
-        raise _wrong("points", f"at most {limit} with {budget}", m)
-    space = isinstance(budget, (Fourier, Nystrom))
-    if space and limit is not None and (m > limit or (m < limit and isinstance(budget, Fourier))):
-        raise _wrong("points", f"as many as {budget} keeps", m)
-    gram = state.get("gram")
-    if gram is not None:
-        _array(state, "gram", np.float64, (m, m))
-        if not space and m:
-            _check_gram(gram, state["kappas"])
-    if "inverse" in state:
-        if not hasattr(budget, "at_once") or not m:
-            raise _wrong("inverse", f"none with {budget} and {m} points", "one")
-        _array(state, "inverse", np.float64, (m * (m + 1) // 2,))
-        diagonal = state["inverse"][np.cumsum(np.arange(1, m + 1)) - 1]
-        if not (np.isfinite(state["inverse"]).all() and (diagonal > 0).all()):
-            raise _wrong("inverse", "finite, and positive on its diagonal", "another")
-
-
-def _check_gram(gram: Any, kappas: Any) -> None:
-    """Kernel values of points: finite, symmetric, k(x, x) on the diagonal, none above the root of k(x, x) k(s, s)."""
-    most = np.sqrt(kappas)[:, None] * np.sqrt(kappas)[None, :]
-    near = 1e-6 * most + 1e-300
-    good = np.isfinite(gram).all() and (np.abs(gram) <= most + near).all()
-    if not good or (np.abs(gram - gram.T) > near).any() or (np.abs(gram.diagonal() - kappas) > near.diagonal()).any():
-        raise _wrong("gram", "the kernel values of the points", "another")
-
-
-def work_bytes(learner: Learner, points: Any) -> int:
-    """About the memory that the machine of these points takes, beyond what is in the file."""
-    if not isinstance(points, np.ndarray):
-        return 0
-    m, features = points.shape
-    squared = m if learner.track_norm or isinstance(learner.budget, Nystrom) else 0
-    coordinates = features + _pairs(learner.kernel) if learner.kernel.splits else 0
-    return int(24 * m * squared + 256 * m * coordinates + 1024 * coordinates + 8 * points.itemsize * features)
-
-
-def _pairs(kernel: Any) -> int:
-    """The products and differences of features in a kernel, and in the kernels that it is made of."""
-    own = len(getattr(kernel, "products", ())) + len(getattr(kernel, "differences", ()))
-    return own + sum(_pairs(part) for part in vars(kernel).values() if isinstance(part, Kernel))
-
-
-def _outputs(learner: Learner, known: int) -> int:
-    """The number of scores of a learner that knows so many classes."""
-    if learner.loss.target != "label":
-        if known:
-            raise _wrong("known", f"0 for {type(learner.loss).__name__}", known)
-        return 1
-    classes = getattr(learner.loss, "classes", None)
-    if classes is not None and known != classes:
-        raise _wrong("known", f"{classes} for {type(learner.loss).__name__} with so many classes", known)
-    return max(known, 1)
-
-
-def _points(state: dict[str, Any], name: str) -> Any:
-    """Points are rows of finite floats, or a list of what else a kernel takes."""
-    points = state.get(name)
-    if isinstance(points, list) and type(state.get("points")) is list:
-        return points
-    like = state.get("points")
-    if (
-        not isinstance(points, np.ndarray)
-        or not isinstance(like, np.ndarray)
-        or points.dtype not in (np.float32, np.float64)
-        or points.dtype != like.dtype
-        or points.ndim != 2
-        or points.shape[1:] != like.shape[1:]
-        or points.shape[1] < 1
-    ):
-        raise _wrong(name, "a matrix of floats, one row for each point", getattr(points, "shape", points))
-    if not np.isfinite(points).all():
-        raise _wrong(name, "finite", float(points[~np.isfinite(points)][0]))
-    return points
-
-
-def _count(state: dict[str, Any], name: str, most: int) -> int:
-    value = state.get(name)
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or not 0 <= int(value) <= most:
-        raise _wrong(name, f"an int in [0, {most}]", value)
-    return int(value)
-
-
-def _array(state: dict[str, Any], name: str, dtype: Any, shape: tuple[int, ...]) -> None:
-    value = state.get(name)
-    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.shape != shape:
-        got = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else value
-        raise _wrong(name, f"{np.dtype(dtype)} of shape {shape}", got)
-
-
-def _wrong(name: str, rule: str, got: Any) -> ValueError:
-    return _checks.wrong("Learner", f"state[{name!r}]", rule, got)
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copy(entry) for name, entry in value.items()}
+    return np.array(value) if isinstance(value, np.ndarray) else value

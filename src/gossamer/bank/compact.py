@@ -30,8 +30,8 @@ from gossamer.kernels import Gaussian, Kernel, Laplace
 from gossamer.learner import Learner
 from gossamer.store.files import MAGIC as MAGIC_OF_STORE
 
-#: The budgets whose state the bytes can hold; others run in estimators.
-BUDGETS = ("Unlimited", "Oldest", "Sublinear", "Smallest", "Random", "Forgetron", "Merge", "Project")
+#: The entries of a budget's state that the bytes have; budgets with others learn in estimators.
+OWN = frozenset({"spent", "inverse_age", "inverse"})
 #: The methods that make the parts of an estimator: the core gets the parts.
 MAKING = frozenset({"_loss", "_loss_many", "_rule", "_budget"})
 #: Magic and version, checksum of the rest, bytes of a number, features, model, length of the labels.
@@ -58,7 +58,9 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
     if not own and kernel.resolve(like) != kernel:
         return None
     learner.kernel = kernel.resolve(like)
-    if own_rates(learner.rule) or type(learner.budget).__name__ not in BUDGETS:
+    if own_rates(learner.rule) or learner.budget.space or learner.rule.initial_state():
+        return None
+    if not learner.budget.initial_state().keys() <= OWN:
         return None
     try:
         learner.kernel.check_domain(learner, like + 0.5)
@@ -254,24 +256,26 @@ class Compact:
         if description(model) != description(self.model) or learner is None:
             raise _checks.wrong("ModelBank", "data", f"those of a {self.model} that has learned", model)
         state, many = learner.state(), learner.loss.target == "label"
-        parts, points = compiled_parts(learner), state["points"]
+        assert state is not None
+        parts, points = compiled_parts(learner), state.points
         expected = {**self.parts, "loss": self.many if many else self.parts["loss"]}
         program = self.kernel.program(self.features) if not self.own_width else learner.kernel.program(self.features)
         fits = parts == expected and learner.kernel.program(self.features) == program and points.dtype == self.dtype
-        named = learner.rule.needs_ids and not np.array_equal(state["ids"], -state["births"])
+        named = learner.rule.needs_ids and not np.array_equal(state.ids, -state.births)
         if not fits or named or points.shape[1] != self.features:
             rule = f"a model of {self.features} features in {self.dtype}, as the bank's, whose rows had no ids"
             raise _checks.wrong("ModelBank", "data", rule, model)
         codes, labels = _codes(last._order if self.kind == "label" else [], labels)
-        same = len(points) > 0 and bool((state["kappas"] == state["kappas"][0]).all())
-        wide = state["steps"] >= 2**32
-        inverse: Floats = state.get("inverse", np.zeros(0))
+        same = len(points) > 0 and bool((state.kappas == state.kappas[0]).all())
+        wide = state.steps >= 2**32
+        inverse: Floats = state.budget.get("inverse", np.zeros(0))
         flags = MANY * many | WIDE * wide | ONE_KAPPA * same | INVERSE * (len(inverse) > 0)
-        sizes = SIZES.pack(1, self.dtype.itemsize, flags, self.features, *state["raw"].shape[::-1], len(codes) // 4)
-        numbers = [state[name] for name in NUMBERS]
-        counts = [state[name] for name in COUNTS]
-        traced = [state[name] for name in TRACED] if self.traced else []
-        reshaped = [_f8(state["spent"]), np.int64(state["inverse_age"]).tobytes()] if self.reshapes else []
+        sizes = SIZES.pack(1, self.dtype.itemsize, flags, self.features, *state.raw.shape[::-1], len(codes) // 4)
+        numbers = [getattr(state, name) for name in NUMBERS]
+        counts = [getattr(state, name) for name in COUNTS]
+        traced = [getattr(state, name) for name in TRACED] if self.traced else []
+        spent, age = (state.budget.get(name, 0) for name in ("spent", "inverse_age"))
+        reshaped = [_f8(spent), np.int64(age).tobytes()] if self.reshapes else []
         gamma: list[float] = [learner.kernel.gamma] if self.own_width else []  # type: ignore[attr-defined]
         scaler: list[bytes] = []
         if self.scaler is not None:
@@ -281,8 +285,8 @@ class Compact:
             scaler.append(_f8(last._target_moments))
         made = b"".join([
             sizes, codes, _f8(numbers), np.array(counts, "<i8").tobytes(), _f8(traced), *reshaped, _f8(gamma), *scaler,
-            _f8(state["raw"]), _f8(state["trace"]), _f8(state["kappas"][:1] if same else state["kappas"]),
-            state["births"].astype("<i8" if wide else "<u4").tobytes(), points.tobytes(), _f8(inverse),
+            _f8(state.raw), _f8(state.trace), _f8(state.kappas[:1] if same else state.kappas),
+            state.births.astype("<i8" if wide else "<u4").tobytes(), points.tobytes(), _f8(inverse),
         ])  # fmt: skip
         return made, labels
 
@@ -302,8 +306,9 @@ class Compact:
         counts = dict(zip(COUNTS, take("<i8", 4).tolist(), strict=True))
         if self.traced:
             numbers |= dict(zip(TRACED, take("<f8", 4).tolist(), strict=True))
+        own: dict[str, Any] = {}
         if self.reshapes:
-            numbers["spent"], counts["inverse_age"] = float(take("<f8", 1)[0]), int(take("<i8", 1)[0])
+            own["spent"], own["inverse_age"] = float(take("<f8", 1)[0]), int(take("<i8", 1)[0])
         gamma = float(take("<f8", 1)[0]) if self.own_width else None
         model = primed(self.model, self.classes)
         if self.scaler is not None:
@@ -318,19 +323,21 @@ class Compact:
         kappas = np.repeat(take("<f8", 1), m) if flags & ONE_KAPPA else take("<f8", m)
         births = take("<i8" if flags & WIDE else "<u4", m).astype(np.int64)
         points = take(f"<f{itemsize}", m, features)
-        inverse = {"inverse": take("<f8", m * (m + 1) // 2)} if flags & INVERSE else {}
+        if flags & INVERSE:
+            own["inverse"] = take("<f8", m * (m + 1) // 2)
 
         last = last_step(model)
         many = bool(flags & MANY)
         learner = last._start(last._loss_many(None if self.classes is None else count) if many else None)
         kernel: Any = learner.kernel
         learner.kernel = type(kernel)(gamma) if gamma is not None else kernel.resolve(points)
-        plain = make_machine(learner, points, "auto").state()
+        plain = make_machine(learner, points, "auto").state(points=False)
+        budget = {name: own.get(name, value) for name, value in plain.budget.items()}
         known = count if many else 0
         zeros = {"summed": np.zeros_like(raw), "dropped": np.zeros((outputs, 0)), "entered": np.zeros(m)}
-        arrays = {"raw": raw, "trace": trace, "kappas": kappas, "births": births, "ids": -births, **zeros, **inverse}
-        places = {"kernel": learner.kernel, "points": points, "dropped_points": points[:0], "gram": None}
-        learner.restore({**plain, **numbers, **counts, **arrays, **places, "known": known})
+        arrays = {"raw": raw, "trace": trace, "kappas": kappas, "births": births, "ids": -births, **zeros}
+        places = {"kernel": learner.kernel, "points": points, "dropped_points": points[:0], "budget": budget}
+        learner.restore(plain.replace(**numbers, **counts, **arrays, **places, known=known))
         last.learner_, last.n_features_in_ = learner, features
         if self.kind == "label":
             last._order, last.classes_ = order, np.unique(np.array(order))

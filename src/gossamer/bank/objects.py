@@ -162,8 +162,7 @@ class Estimators:
 
     def size(self, state: Any) -> int:
         """About the bytes of memory of a state."""
-        state = last_step(state)._fitted().state()
-        return BASE + sum(value.nbytes for value in state.values() if isinstance(value, np.ndarray))
+        return BASE + int(last_step(state)._fitted().state().nbytes)
 
     def pack(self, state: Any, labels: list[Any]) -> bytes:
         return bytes(store.dumps(state))

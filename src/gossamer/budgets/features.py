@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -22,10 +22,6 @@ from gossamer.kernels import Kernel
 from gossamer.losses import Loss
 from gossamer.rules import Rule
 
-if TYPE_CHECKING:
-    from gossamer._engine.expansion import Expansion
-
-
 #: The most points of a dictionary, and the most coordinates of random features, which are all made with the first row.
 MOST_LANDMARKS, MOST_WAVES = 2**14, 2**16
 #: A share of k(x, x) of less than so many units of rounding is only that.
@@ -35,6 +31,7 @@ UNITS = 256
 class _Space(Budget):
     """A budget of weights, one for each coordinate of a space."""
 
+    space: ClassVar[bool] = True
     size: int
 
     def check(self, kernel: Kernel, loss: Loss, rule: Rule, backend: str) -> None:
@@ -43,9 +40,6 @@ class _Space(Budget):
             raise _checks.wrong("Learner", "rule", what, rule)
         if backend == "trees":
             raise _checks.wrong("Learner", "budget", "one of support points where they stand in trees", self)
-
-    def choose(self, expansion: Expansion, size: float, kappa: float) -> int:
-        return expansion.size
 
     @property
     def limit(self) -> int | None:
@@ -94,6 +88,11 @@ class Nystrom(_Space):
         _checks.whole(self, "size", self.size, 1, MOST_LANDMARKS)
         _checks.number(self, "tolerance", self.tolerance, 0.0, 1.0, "left")
 
+    def core_options(self, kernel: Kernel, X: Array) -> dict[str, Any]:
+        """What the compiled machine takes for rows like those of X."""
+        program, nothing = kernel.program(X.shape[1]), np.empty((0, X.shape[1]), dtype=X.dtype)
+        return {"kernel": program, "limit": self.size, "tolerance": self.least(X.dtype), "frequencies": nothing}
+
     def least(self, dtype: Any) -> float:
         """The share of k(x, x) from which a row is outside the span, or inside."""
         return max(float(self.tolerance), UNITS * float(np.finfo(dtype or np.float64).eps))
@@ -127,6 +126,7 @@ class Fourier(_Space):
     """
 
     twin: ClassVar[str] = "unlimited"
+    fixed: ClassVar[bool] = True
     size: int
     seed: int = 0
 
@@ -139,6 +139,11 @@ class Fourier(_Space):
         super().check(kernel, loss, rule, backend)
         if "spectrum" not in vars(type(kernel)):
             raise _checks.wrong(self, "kernel", "Gaussian, Laplace or Matern, or a class with its own spectrum", kernel)
+
+    def core_options(self, kernel: Kernel, X: Array) -> dict[str, Any]:
+        """What the compiled machine takes for rows like those of X."""
+        frequencies = self.frequencies(kernel, X)
+        return {"kernel": [("linear", ())], "limit": 0, "tolerance": 0.0, "frequencies": frequencies}
 
     def frequencies(self, kernel: Kernel, X: Array) -> Array:
         """The frequencies for rows like those of X, one in each row."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from gossamer import _checks
+from gossamer.budgets.base import Admission, Newcomer, _Sized
+from gossamer.rules import Perceptron
 
 if TYPE_CHECKING:
+    from gossamer._engine.expansion import Expansion
     from gossamer.kernels import Kernel
     from gossamer.losses import Loss
     from gossamer.rules import Rule
-from gossamer.budgets.sized import _Sized
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,25 @@ class Forgetron(_Sized):
 
     def check(self, kernel: Kernel, loss: Loss, rule: Rule, backend: str) -> None:
         super().check(kernel, loss, rule, backend)
-        if type(rule).__name__ != "Perceptron" or loss.target != "binary":
+        if type(rule) is not Perceptron or loss.target != "binary":
             got = f"{type(rule).__name__} with {type(loss).__name__}"
             raise _checks.wrong("Learner", "rule", "Perceptron, for two classes, with a Forgetron budget", got)
+
+    def initial_state(self) -> dict[str, Any]:
+        return {"spent": 0.0}
+
+    def admit(self, newcomer: Newcomer, expansion: Expansion, state: dict[str, Any]) -> Admission:
+        e, gram = expansion, expansion.gram
+        if e.size < self.size:
+            return Admission(e.size)
+        assert gram is not None
+        slot = int(np.argmin(e.births))
+        a = float(e.coefs[0, slot])
+        value = float(e.coefs[0] @ gram[slot]) + float(newcomer.move[0]) * float(newcomer.row[slot])
+        left = 15.0 / 32.0 * newcomer.updates - state["spent"]
+        phi, spent = self.factor(abs(a), float(e.kappas[slot]), math.copysign(value, a * value), left)
+        state["spent"] += spent
+        return Admission(slot, keep=phi)
 
     def factor(self, sigma: float, kappa: float, value: float, left: float) -> tuple[float, float]:
         """phi for a term of weight sigma at whose point y f(x) is ``value``, and its damage; ``left``: what may be."""

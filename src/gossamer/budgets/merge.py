@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from gossamer import _checks
+from gossamer._typing import Floats
+from gossamer.budgets.base import Admission, Blend, Newcomer, _Sized
+from gossamer.budgets.drop import Smallest
+from gossamer.kernels import Gaussian
 
 if TYPE_CHECKING:
+    from gossamer._engine.expansion import Expansion
     from gossamer.kernels import Kernel
     from gossamer.losses import Loss
     from gossamer.rules import Rule
-from gossamer.budgets.sized import _Sized
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,36 @@ class Merge(_Sized):
 
     def check(self, kernel: Kernel, loss: Loss, rule: Rule, backend: str) -> None:
         super().check(kernel, loss, rule, backend)
-        if type(kernel).__name__ != "Gaussian":
+        if type(kernel) is not Gaussian:
             raise _checks.wrong("Learner", "kernel", "a Gaussian with a Merge budget", kernel)
         if rule.needs_ids:
             raise _checks.wrong("Learner", "budget", f"another one where examples come back ({rule})", self)
+
+    def admit(self, newcomer: Newcomer, expansion: Expansion, state: dict[str, Any]) -> Admission:
+        e, gram = expansion, expansion.gram
+        if e.size < self.size:
+            return Admission(e.size)
+        assert gram is not None
+        slot = Smallest(self.size).choose(e, math.inf, 1.0)
+        products, weights2 = np.asarray(e.raw[:, slot] @ e.joint(e.raw)), e.weights2
+        a2, k = float(weights2[slot]), gram[slot]
+
+        def lost(i: int, halvings: int) -> tuple[float, float, float, float]:
+            b2, ab = float(weights2[i]), float(products[i])
+            h, u, w, kept = self.blend(a2, b2, ab, math.log(k[i]), halvings)
+            return a2 + b2 + 2 * ab * float(k[i]) - kept, h, u, w
+
+        others = [i for i in range(e.size) if i != slot and products[i] > 0 and k[i] >= 1e-12]
+        if not others:
+            return Admission(slot, renew=True)
+        other = min(others, key=lambda i: lost(i, 12)[0])
+        lost2, h, u, w = lost(other, 50)
+        far = float(k[other]) ** (-h * (1 - h))
+
+        def values(first: Floats, second: Floats) -> Floats:
+            return np.asarray(first**h * second ** (1 - h) * far)
+
+        return Admission(other, blend=Blend(slot, other, h, (u, w), lost2, values), renew=True)
 
     def blend(self, a2: float, b2: float, ab: float, log_k: float, halvings: int) -> tuple[float, float, float, float]:
         """h by bisection of the slope, the factors of both coefficients, and the squared norm of the new term; a2, b2,

@@ -9,34 +9,95 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gossamer import _checks
-from gossamer.budgets.base import LARGEST_GRAM, REFUSE, Budget
+from gossamer._typing import Floats
+from gossamer.budgets.base import AGAIN, LARGEST_GRAM, LEAST_PIVOT, REFUSE, Admission, Budget, Newcomer
+from gossamer.budgets.gram_inverse import Inverse
 
 if TYPE_CHECKING:
     from gossamer._engine.expansion import Expansion
 
 
 class _Projecting(Budget):
-    """What `Project` and `Auto` share."""
+    """What `Project` and `Auto` share. Their state has Q, the inverse Gram matrix of the points, once it is needed."""
 
     size: int | None
     tolerance: float
 
-    def choose(self, expansion: Expansion, size: float, kappa: float) -> int:
+    def admit(self, newcomer: Newcomer, expansion: Expansion, state: dict[str, Any]) -> Admission:
+        e, inverse, room = expansion, state["inverse"], self.room(state)
+        tolerance = max(self.tolerance, LEAST_PIVOT)
+        if not inverse.active:
+            if e.size < room and not inverse.due:
+                return Admission(e.size)
+            inverse.due = True  # full for the first time: points that the others know leave, until none is left
+            return Admission(AGAIN, departures=inverse.make(e.gram, tolerance))
+        if inverse.due:
+            inverse.due = False
+            inverse.solve(newcomer.row, newcomer.kappa)
+        state["known"] = inverse.residual <= tolerance * newcomer.kappa
+        slot = REFUSE if state["known"] else e.size if e.size < room else self.least(newcomer, e, inverse)
+        if slot == REFUSE:
+            return Admission(REFUSE, inverse.weights)
+        if slot == e.size:
+            inverse.append()
+            return Admission(slot)
+        pivot = float(inverse.diagonal[slot])
+        return Admission(slot, inverse.replace(slot), pivot)
+
+    def least(self, newcomer: Newcomer, expansion: Expansion, inverse: Inverse) -> int:
         """Which slot is missed least once the newcomer is there; `REFUSE` if that is the newcomer itself."""
-        inverse = expansion.inverse
         losses = expansion.weights2 / inverse.diagonal
-        least = float(losses.min())
+        least, size = float(losses.min()), math.sqrt(expansion.square(newcomer.move))
         if (size / expansion.scale) ** 2 * inverse.residual < least:
             return REFUSE
         slots = np.flatnonzero(losses == least)
         return int(slots[np.argmin(expansion.births[slots])])
 
-    def room(self, expansion: Expansion) -> int:
+    def inside(self, row: Floats, kappa: float, state: dict[str, Any]) -> float | None:
+        inverse: Inverse = state["inverse"]
+        if not inverse.active:
+            return None
+        inverse.solve(row, kappa)
+        return inverse.inside if inverse.residual <= self.tolerance * kappa else None
+
+    def placed(self, slot: int, expansion: Expansion, state: dict[str, Any]) -> None:
+        inverse = state["inverse"]
+        if inverse.worn(slot, expansion.gram) if inverse.active else self.at_once:
+            inverse.make(expansion.gram)
+
+    def removed(self, slot: int, state: dict[str, Any]) -> None:
+        if state["inverse"].active:
+            state["inverse"].remove(slot)
+
+    def forgotten(self, state: dict[str, Any]) -> None:
+        state["inverse"].clear()
+
+    def pack(self, state: dict[str, Any]) -> dict[str, Any]:
+        inverse: Inverse = state["inverse"]
+        numbers = {name: state[name] for name in self.initial_state()}
+        return {**numbers, "inverse": inverse.triangle, "inverse_age": inverse.age}
+
+    def unpack(self, state: dict[str, Any], size: int) -> dict[str, Any]:
+        return {**state, "inverse": Inverse.from_triangle(state["inverse"], size, state["inverse_age"])}
+
+    def initial_state(self) -> dict[str, Any]:
+        return {"inverse": np.zeros(0), "inverse_age": 0}
+
+    def check_state(self, state: dict[str, Any], size: int) -> None:
+        inverse = state["inverse"]
+        if not 0 <= state["inverse_age"] <= 2**62:
+            raise _wrong("inverse_age", "an int in [0, 2**62]", state["inverse_age"])
+        if not len(inverse):
+            return
+        if len(inverse) != size * (size + 1) // 2:
+            raise _wrong("inverse", f"the lower triangle of a matrix of {size} rows", f"{len(inverse)} numbers")
+        diagonal = inverse[np.cumsum(np.arange(1, size + 1)) - 1]
+        if not (np.isfinite(inverse).all() and (diagonal > 0).all()):
+            raise _wrong("inverse", "finite, and positive on its diagonal", "another")
+
+    def room(self, state: dict[str, Any]) -> int:
         """The number of support points kept now."""
         return self.limit
-
-    def grow(self, expansion: Expansion, lost: float) -> None:
-        """Told the norm of each loss."""
 
     @property
     def limit(self) -> int:
@@ -94,7 +155,7 @@ class Project(_Projecting):
 class Auto(_Projecting):
     """`Project` with a size that finds itself: it doubles while what is lost matters, up to a limit of memory.
 
-    So many losses as there are points make a window. If the norms of what was lost in it add up to more than ``share``
+    A window is as many losses as there are points. If the norms of what was lost in it add up to more than ``share``
     of the norm of f, there is twice the room from then on (``learner.discarded`` counts all of it).
 
     Parameters
@@ -122,6 +183,15 @@ class Auto(_Projecting):
         if self.size is not None:
             _checks.whole(self, "size", self.size, 1)
 
+    def initial_state(self) -> dict[str, Any]:
+        return {**super().initial_state(), "room": 0.0, "window": 0, "window_lost": 0.0}
+
+    def check_state(self, state: dict[str, Any], size: int) -> None:
+        super().check_state(state, size)
+        for name, most in (("room", 2**31), ("window", 2**62)):
+            if not 0 <= state[name] <= most:
+                raise _wrong(name, f"a number in [0, {most}]", state[name])
+
     def resolve(self, X: Any) -> Budget:
         if self.size is not None:
             return self
@@ -130,17 +200,23 @@ class Auto(_Projecting):
         most = (math.sqrt(half * half + 16 * min(self.memory, 1e12)) - half) / 16
         return replace(self, size=min(LARGEST_GRAM, max(self.start, int(most))))
 
-    def room(self, expansion: Expansion) -> int:
-        return min(self.limit, max(int(expansion.room), self.start))
+    def room(self, state: dict[str, Any]) -> int:
+        return min(self.limit, max(int(state["room"]), self.start))
 
-    def grow(self, expansion: Expansion, lost: float) -> None:
-        expansion.window_lost += lost
-        expansion.window += 1
-        if expansion.window < self.room(expansion):
+    def lost(self, norm: float, expansion: Expansion, state: dict[str, Any]) -> None:
+        if state["known"]:  # a newcomer in the span would not have become a point anyway
             return
-        if expansion.window_lost > self.share * math.sqrt(expansion.norm2):
-            expansion.room = float(min(self.limit, 2 * self.room(expansion)))
-        expansion.window, expansion.window_lost = 0, 0.0
+        state["window_lost"] += norm
+        state["window"] += 1
+        if state["window"] < self.room(state):
+            return
+        if state["window_lost"] > self.share * math.sqrt(expansion.norm2):
+            state["room"] = float(min(self.limit, 2 * self.room(state)))
+        state["window"], state["window_lost"] = 0, 0.0
 
     def numbers(self) -> tuple[float, ...]:
         return (float(self.limit), self.tolerance, float(min(self.start, self.limit)), self.share)
+
+
+def _wrong(name: str, rule: str, got: Any) -> ValueError:
+    return _checks.wrong("Learner", f"state.budget[{name!r}]", rule, got)

@@ -141,12 +141,8 @@ class _Additive:
 def _hypothesis(learner: Learner, mean: bool) -> tuple[Array, Floats, float]:
     """The coordinates of the terms, their coefficients (a row per output), the offset; of the mean of all if asked."""
     state = learner.state()
-    points, coefs, offset = state["points"], state["scale"] * state["raw"], float(state["offset"])
-    if mean:
-        rounds = max(int(state["steps"]), 1)
-        sums = state["summed"] + state["raw"] * (state["rounds_scale"] - state["entered"])
-        coefs, offset = np.column_stack([sums, state["dropped"]]) / rounds, float(state["offset_sum"]) / rounds
-        points = np.concatenate([points, state["dropped_points"]])
+    assert state is not None
+    points, coefs, offset = state.mean() if mean else (state.points, state.coefs, float(state.offset))
     kernel = learner.kernel
     assert isinstance(kernel, Additive)
     return kernel.columns(points), coefs, offset

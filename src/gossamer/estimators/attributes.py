@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from gossamer._typing import Array, Floats
-from gossamer.budgets import Fourier
 from gossamer.estimators import averaging
 from gossamer.estimators.rescale import Rescaled
 from gossamer.kernels import Kernel, Linear, Scaled, Sum
@@ -71,7 +70,7 @@ class Shown:
         for each of ``classes_``; of a regressor, a vector. With other kernels there is no such attribute."""
         learner = self._fitted()
         factor = None if isinstance(learner, Rescaled) else linear_factor(learner.kernel)
-        if factor is None or isinstance(learner.budget, Fourier):
+        if factor is None or learner.budget.fixed:
             kernel = type(learner.kernel).__name__
             raise AttributeError(f"{type(self).__name__} has coef_ with a linear kernel only, not with {kernel}.")
         points, coefs, _ = self._hypothesis()

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve
 from threadpoolctl import ThreadpoolController
 
+from gossamer._engine.state import State
 from gossamer._typing import Array, Floats
-from gossamer.budgets import Fourier, Nystrom
 from gossamer.learner import Learner
 
 #: Dropped points have at most this many values together (128 MB of float64): wide rows are averaged over fewer rounds.
@@ -40,23 +40,23 @@ def averaging(learner: Learner, twin: Learner) -> Learner:
 def replace_by_mean(learner: Learner, plain: Learner, rounds: int, levels: Floats | None) -> Learner:
     """The plain learner, new and of the same parts, becomes the mean of the last hypothesis and of those that met the
     last ``rounds`` rows, for which alone the learner has averaged; ``levels``: the rho that these rows met."""
-    state = learner.state()
+    state = _state(learner)
     count = rounds + 1
-    coefs = (_sums(state) + state["scale"] * state["raw"]) / count
-    points, dropped = state["points"], state["dropped_points"]
+    coefs = (state.sums + state.coefs) / count
+    points, dropped = state.points, state.dropped_points
     if len(dropped) and len(points):
-        coefs += project(learner.kernel, points, dropped, state["dropped"] / count)
-    level = state["level"] if levels is None else float((levels.sum() + state["level"]) / count)
-    zeros = {name: np.zeros_like(state[name]) for name in ("summed", "entered", "trace")}
-    mean = {
-        **state, **zeros, "raw": coefs, "scale": 1.0, "offset": (state["offset_sum"] + state["offset"]) / count,
-        "offset_sum": 0.0, "rounds_scale": 0.0, "dropped": np.zeros((len(coefs), 0)), "dropped_points": dropped[:0],
-        "trace_scale": 1.0, "mix": 0.0, "inner": 0.0, "level": level,
-    }  # fmt: skip
+        coefs += project(learner.kernel, points, dropped, state.dropped / count)
+    level = state.level if levels is None else float((levels.sum() + state.level) / count)
+    zeros = {name: np.zeros_like(getattr(state, name)) for name in ("summed", "entered", "trace")}
+    mean = state.replace(
+        **zeros, raw=coefs, scale=1.0, offset=(state.offset_sum + state.offset) / count, offset_sum=0.0,
+        rounds_scale=0.0, dropped=np.zeros((len(coefs), 0)), dropped_points=dropped[:0], trace_scale=1.0, mix=0.0,
+        inner=0.0, level=level,
+    )  # fmt: skip
     plain.kernel = learner.kernel
     plain.restore(mean)
     if plain.track_norm or not plain.budget.drops:  # then the state has the norm, and it is not asked for again
-        plain.restore({**plain.state(), "norm2": max(0.0, _squared_norm(plain))})
+        plain.restore(_state(plain).replace(norm2=max(0.0, _squared_norm(plain))))
     return plain
 
 
@@ -65,16 +65,13 @@ def hypothesis(learner: Learner) -> tuple[Any, Floats, float]:
     the mean of all if it keeps that."""
     if learner.average is None or not learner.steps:
         return learner.points, np.atleast_2d(learner.coefs), learner.offset
-    state, rounds = learner.state(), learner.steps
-    points, coefs, dropped = state["points"], _sums(state) / rounds, state["dropped_points"]
-    if isinstance(learner.budget, (Fourier, Nystrom)):  # the sums are of weights: let a learner turn them to points
+    state = _state(learner)
+    points, coefs, offset = state.mean()
+    if learner.budget.space:  # the sums are of weights: let a learner turn them to points
         twin = Learner(learner.kernel, learner.loss, learner.rule, learner.budget, average="sparse")
-        twin.restore({**state, "raw": coefs, "scale": 1.0, "dropped": coefs[:, :0], "dropped_points": dropped[:0]})
-        return twin.points, np.atleast_2d(twin.coefs), float(state["offset_sum"]) / rounds
-    if len(dropped):
-        coefs = np.column_stack([coefs, state["dropped"] / rounds])
-        points = np.concatenate([points, dropped]) if isinstance(points, np.ndarray) else [*points, *dropped]
-    return points, coefs, float(state["offset_sum"]) / rounds
+        twin.restore(state.replace(raw=coefs, scale=1.0))
+        return twin.points, np.atleast_2d(twin.coefs), offset
+    return points, coefs, offset
 
 
 def project(kernel: Any, points: Any, others: Any, coefs: Floats) -> Floats:
@@ -100,17 +97,18 @@ def _blas() -> ThreadpoolController:
 
 def _squared_norm(learner: Learner) -> float:
     """||f||^2 = sum_i coefs_i f(x_i), without the matrix of all kernel values."""
-    state, machine = learner.state(), learner._machine
+    state, machine = _state(learner), learner._machine
     assert machine is not None
-    coefs = state["scale"] * state["raw"]
-    if isinstance(learner.budget, (Fourier, Nystrom)):  # weights of a Euclidean space
+    coefs = state.coefs
+    if learner.budget.space:  # weights of a Euclidean space
         labels = getattr(learner.loss, "label_kernel", None)
         return float(np.sum(coefs * (coefs if labels is None else np.array(labels) @ coefs)))
-    if not len(state["points"]):
+    if not len(state.points):
         return 0.0
-    return float(np.sum(coefs * (machine.score(state["points"], False) - state["offset"]).T))
+    return float(np.sum(coefs * (machine.score(state.points, False) - state.offset).T))
 
 
-def _sums(state: dict[str, Any]) -> Floats:
-    """The sum of each coefficient over the rounds that were averaged."""
-    return np.asarray(state["summed"] + state["raw"] * (state["rounds_scale"] - state["entered"]))
+def _state(learner: Learner) -> State:
+    state = learner.state()
+    assert state is not None
+    return state

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,8 +12,8 @@ from sklearn.base import clone
 
 from gossamer import _checks
 from gossamer._engine.expansion import REFRESH
+from gossamer._engine.state import State
 from gossamer._typing import Array, Floats
-from gossamer.budgets import Fourier, Nystrom
 from gossamer.estimators.base import Online
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.pipelines import OnlinePipeline
@@ -87,7 +86,7 @@ def merge(models: Sequence[Any], weights: Sequence[float] | None = None, budget:
     if isinstance(models[0], OnlinePipeline):
         return _pipelines(models, shares, budget)
     if isinstance(models[0], Learner):
-        columns = [np.eye(len(model.state()["raw"])) for model in models]
+        columns = [np.eye(len(model.state().raw)) for model in models]
         return _learners(models, _new_like(models[0]), columns, shares, budget)
     return _estimators(models, shares, budget)
 
@@ -199,27 +198,23 @@ def _learners(
             raise _checks.wrong("merge", "models", f"of equal {name}", values)
     if any(type(part) is not Learner for part in parts):
         raise _checks.wrong("merge", "models", "without a map of the features that is their own (rescale=False)", parts)
-    if isinstance(parts[0].budget, (Nystrom, Fourier)):
+    if parts[0].budget.space:
         raise _checks.wrong("merge", "models", "sums over support points", parts[0].budget)
-    states = [part.state() for part in parts]
+    states: list[Any] = [part.state() for part in parts]
     limit = _limit(parts[0], budget)
-    steps = sum(int(state["steps"]) for state in states)
+    steps = sum(int(state.steps) for state in states)
 
     def together(rows: Any) -> Floats:
         """Coefficients of each model, in its own outputs, side by side in those of the sum."""
         made = zip(rows, columns, shares, strict=True)
         return np.hstack([share * (column @ np.atleast_2d(row)) for row, column, share in made])
 
-    points, place, first = _unique([state["points"] for state in states])
-    kinds = [together(state["scale"] * state["raw"] for state in states)]
+    points, place, first = _unique([state.points for state in states])
+    kinds = [together(state.coefs for state in states)]
     if parts[0].rule.needs_trace:
-        traces = (s["trace_scale"] * s["trace"] + s["mix"] * s["scale"] * s["raw"] for s in states)
-        kinds.append(together(traces))
+        kinds.append(together(s.trace_coefs for s in states))
     if parts[0].average:  # the mean over its rounds of each, as if all had made all rounds
-        totals = (
-            (s["summed"] + s["raw"] * (s["rounds_scale"] - s["entered"])) * (steps / max(s["steps"], 1)) for s in states
-        )
-        kinds.append(together(totals))
+        kinds.append(together(s.sums * (steps / max(s.steps, 1)) for s in states))
     joined = [_joined(coefs, place, len(first)) for coefs in kinds]
     labels = getattr(fresh.loss, "label_kernel", None)
     metric = np.eye(len(joined[0])) if labels is None else np.array(labels)
@@ -234,32 +229,32 @@ def _learners(
     offset_shares, level_shares = shares * turns, shares * np.abs(turns)
 
     def mean(name: str, by: Floats = shares) -> float:
-        return float(sum(share * s[name] for share, s in zip(by, states, strict=True)))
+        return float(sum(share * getattr(s, name) for share, s in zip(by, states, strict=True)))
 
     m, outputs = len(kept), len(reduced[0])
     trace = reduced[1] if parts[0].rule.needs_trace else np.zeros((0, m))
     kept_points = points[kept] if isinstance(points, np.ndarray) else [points[i] for i in kept]
     kernel, coefs = parts[0].kernel, reduced[0]
-    births = _different(each(s["births"] + (steps - s["steps"]) for s in states))  # counted from the end
-    others = {name: value for name, value in states[0].items() if isinstance(value, numbers.Real)}  # a budget's own
-    fresh.restore({
-        **others, "kernel": kernel, "points": kept_points, "gram": None,
-        "raw": coefs, "scale": 1.0, "norm2": max(0.0, _product(kernel, kept_points, coefs, metric @ coefs)),
-        "trace": trace, "trace_scale": 1.0, "mix": 0.0,
-        "inner": _product(kernel, kept_points, coefs, trace) if len(trace) else 0.0,
-        "rate": mean("rate"), "offset": mean("offset", offset_shares), "level": mean("level", level_shares),
-        "kappas": each(s["kappas"] for s in states),
-        "births": births, "ids": -births,
-        "summed": reduced[-1] if parts[0].average else np.zeros((outputs, m)), "entered": np.zeros(m),
-        "rounds_scale": 0.0, "offset_sum": steps * sum(
-            share * s["offset_sum"] / max(s["steps"], 1) for share, s in zip(offset_shares, states, strict=True)
+    births = _different(each(s.births + (steps - s.steps) for s in states))  # counted from the end
+    fresh.restore(State(
+        budget=parts[0].budget.merge_states([s.budget for s in states]),
+        rule=parts[0].rule.merge_states([s.rule for s in states]), kernel=kernel, points=kept_points, gram=None,
+        raw=coefs, scale=1.0, norm2=max(0.0, _product(kernel, kept_points, coefs, metric @ coefs)),
+        trace=trace, trace_scale=1.0, mix=0.0,
+        inner=_product(kernel, kept_points, coefs, trace) if len(trace) else 0.0,
+        rate=mean("rate"), offset=mean("offset", offset_shares), level=mean("level", level_shares),
+        kappas=each(s.kappas for s in states),
+        births=births, ids=-births,
+        summed=reduced[-1] if parts[0].average else np.zeros((outputs, m)), entered=np.zeros(m),
+        rounds_scale=0.0, offset_sum=steps * sum(
+            share * s.offset_sum / max(s.steps, 1) for share, s in zip(offset_shares, states, strict=True)
         ),
-        "dropped": together(s["dropped"] * (steps / max(s["steps"], 1)) for s in states),
-        "dropped_points": _stacked([s["dropped_points"] for s in states]), "refresh_in": REFRESH,
-        "steps": steps, "updates": sum(s["updates"] for s in states), "mistakes": sum(s["mistakes"] for s in states),
-        "discarded": sum(s["discarded"] for s in states) + error,
-        "known": outputs if fresh.loss.target == "label" else 0,
-    })  # fmt: skip
+        dropped=together(s.dropped * (steps / max(s.steps, 1)) for s in states),
+        dropped_points=_stacked([s.dropped_points for s in states]), refresh_in=REFRESH,
+        steps=steps, updates=sum(s.updates for s in states), mistakes=sum(s.mistakes for s in states),
+        discarded=sum(s.discarded for s in states) + error,
+        known=outputs if fresh.loss.target == "label" else 0,
+    ))  # fmt: skip
     return Merged(fresh, error, norm)
 
 

@@ -96,7 +96,7 @@ def learn(
     rows = int(X.shape[0])
     y = None if y is None else _checks.vector(owner, "y", y, rows)
     weights = _checks.weights(owner, sample_weight, rows)
-    before = learner.state() if learner.steps and rows > _height(X) else {}
+    before = learner.state() if learner.steps and rows > _height(X) else None
     scores, levels = [], []
     try:
         for part, dense in _parts(X):
@@ -105,7 +105,7 @@ def learn(
             scores.append(found[0])
             levels.append(found[1])
     except BaseException:  # a user's kernel has failed: undo the first parts as well
-        if before:
+        if before is not None:
             learner.restore(before)
         raise
     return _stacked(scores), np.concatenate(levels)

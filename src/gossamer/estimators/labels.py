@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from gossamer import _checks
+from gossamer._engine.state import State
 from gossamer._typing import Array, Floats, Ints
 
 #: The entries of a state that change when a score for two classes becomes a score per class: f = g_1 - g_0, g_1 = -g_0.
@@ -53,12 +54,13 @@ def encode(labels: Array, order: Sequence[Any]) -> Floats | None:
     return None if missing else codes
 
 
-def widened(state: dict[str, Any]) -> dict[str, Any]:
+def widened(state: State | None) -> State | None:
     """The state of a score for two classes as a state of a score for each, with the same difference."""
-    if not state:
-        return state
-    halves = {name: np.vstack([-0.5 * state[name], 0.5 * state[name]]) for name in HALVED if len(state[name])}
-    return {**state, **halves, "norm2": 0.5 * state["norm2"], "inner": 0.5 * state["inner"], "known": 2}
+    if state is None:
+        return None
+    rows = {name: getattr(state, name) for name in HALVED}
+    halves = {name: np.vstack([-0.5 * values, 0.5 * values]) for name, values in rows.items() if len(values)}
+    return state.replace(**halves, norm2=0.5 * state.norm2, inner=0.5 * state.inner, known=2)
 
 
 def count_known(codes: Floats, known: int) -> Ints:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks, _core
+from gossamer._engine.state import State
 from gossamer._locks import shared
 from gossamer._typing import Array, Floats
 from gossamer.kernels import Additive
@@ -186,16 +187,16 @@ class Rescaled(Learner):
         return self._moments
 
     @shared
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State | None:
         """As `Learner.state`."""
-        return {**super().state(), "moments": self._moments} if self._machine is not None else {}
+        state = super().state()
+        return None if state is None else state.replace(moments=self._moments)
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        moments = state.get("moments")
-        if state:
-            self._check_moments(moments, state.get("points"))
-        super()._restore({name: value for name, value in state.items() if name != "moments"})
-        self._moments = moments
+    def _restore(self, state: State | None) -> None:
+        if state is not None:
+            self._check_moments(state.moments, state.points)
+        super()._restore(state)
+        self._moments = None if state is None else state.moments
 
     def _parameters(self) -> dict[str, Any]:
         kernel = self.kernel
@@ -207,7 +208,7 @@ class Rescaled(Learner):
         moments = learned.get("moments")
         if learned:
             self._check_moments(moments, learned.get("points"))
-        super()._relearn({name: value for name, value in learned.items() if name != "moments"})
+        super()._relearn(learned)
         self._moments = moments
 
     def _check_moments(self, moments: Any, points: Any) -> None:
@@ -217,9 +218,9 @@ class Rescaled(Learner):
         fits = isinstance(moments, np.ndarray) and moments.dtype == np.float64 and moments.shape == (4, wide)
         fits = fits and wide > self._extra and max(pairs, default=0) < wide - self._extra
         if not fits or not (np.isfinite(moments).all() and moments[0].min() >= 1 and moments[3].min() >= 0):
-            raise _checks.wrong("Learner", "state['moments']", f"4 x {wide} numbers of the coordinates", moments)
+            raise _checks.wrong("Learner", "state.moments", f"4 x {wide} numbers of the coordinates", moments)
         if (moments[0] != moments[0, 0]).any() or moments[0, 0] > 2**62:
-            raise _checks.wrong("Learner", "state['moments']", "of one count", moments[0])
+            raise _checks.wrong("Learner", "state.moments", "of one count", moments[0])
 
     @property
     def features(self) -> int | None:

@@ -240,14 +240,14 @@ class Learned:
             return
         self.learner.retire()
         state, kernel = self.learner.state(), self.learner.kernel
-        some = np.vstack([state["points"][:4], np.ones((1, self.columns.width))])
+        assert state is not None
+        some = np.vstack([state.points[:4], np.ones((1, self.columns.width))])
         narrow, wide = kernel(some, some), kernel(np.pad(some, more), np.pad(some, more))
         if not np.abs(wide - narrow).max() <= 1e-9 * np.abs(narrow).max():
             self.learner.restore(state)
             rule = "the same with columns of zeros, where features come later"
             raise _checks.wrong(self.columns.owner, "kernel", rule, kernel)
-        for name in ("points", "dropped_points"):
-            state[name] = np.pad(state[name], more)
-        self.learner.restore(state)
+        wider = {name: np.pad(getattr(state, name), more) for name in ("points", "dropped_points")}
+        self.learner.restore(state.replace(**wider))
         self.estimator.n_features_in_ = width
         self.columns = self.columns.added({}, width)  # last: a row of it fits the learner

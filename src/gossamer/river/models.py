@@ -57,7 +57,8 @@ class Model(Snapshot, base.Estimator):
         learner = self.learner
         if learner is None or learner.backend != "native":
             return own
-        return own + sum(value.nbytes for value in learner.state().values() if isinstance(value, np.ndarray))
+        state = learner.state()
+        return own if state is None else own + state.nbytes
 
     def _made(self, **changed: Any) -> Any:
         """The estimator with the same parameters."""

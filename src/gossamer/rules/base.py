@@ -10,6 +10,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._registry import as_part, twin_of
+from gossamer._stateful import Stateful
 from gossamer._typing import Floats
 from gossamer.losses import Loss
 
@@ -58,7 +59,7 @@ class Example(NamedTuple):
     last_rate: float = 0.0  # the step size before, of a rule that adapts it
 
 
-class Rule:
+class Rule(Stateful):
     """One update of the model. A subclass says `step`, and which losses it goes with in `check`."""
 
     twin: ClassVar[str | None] = None

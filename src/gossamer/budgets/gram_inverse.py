@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from gossamer._typing import Floats
+from gossamer.budgets.base import LEAST_PIVOT, Departure, project_row
 
 #: Changes between two looks at the error of Q ...
 CHECK_EVERY = 64
 #: ... and the error of K Q - I from which it is made anew.
 MOST_ERROR = 1e-8
-#: Of k(x, x): below, the part of a point outside the span of the others is rounding.
-LEAST_PIVOT = 1e-9
 
 
 class Inverse:
@@ -29,6 +27,7 @@ class Inverse:
         self.matrix: Floats = np.zeros((0, 0))
         self.active = False  # Q is made when the budget is full for the first time
         self.age = 0  # changes since Q was last looked at
+        self.due = False  # whether Q is being made, though points have left meanwhile
         self.weights: Floats = np.zeros(0)
         self.inside = self.residual = 0.0
 
@@ -36,11 +35,26 @@ class Inverse:
         """No points."""
         self.matrix, self.active, self.age = np.zeros((0, 0)), False, 0
 
+    @property
+    def triangle(self) -> Floats:
+        """The lower triangle, row by row; nothing where there is no Q."""
+        return np.asarray(self.matrix[np.tril_indices(len(self.matrix))])
+
+    @classmethod
+    def from_triangle(cls, triangle: Floats, size: int, age: int) -> Inverse:
+        """Q of ``size`` points from its lower triangle."""
+        made = cls()
+        made.age = age
+        if len(triangle):
+            lower = np.zeros((size, size))
+            lower[np.tril_indices(size)] = triangle
+            made.matrix, made.active = lower + np.tril(lower, -1).T, True
+        return made
+
     def solve(self, row: Floats, kappa: float) -> None:
         """The part of a newcomer inside the span; row: its kernel values."""
         self.weights = self.matrix @ row
-        self.inside = min(kappa, max(0.0, float(row @ self.weights)))
-        self.residual = kappa - self.inside if kappa - self.inside > LEAST_PIVOT * kappa else 0.0
+        self.inside, self.residual = project_row(row, self.weights, kappa)
 
     @property
     def diagonal(self) -> Floats:
@@ -54,14 +68,14 @@ class Inverse:
 
     def replace(self, slot: int) -> Floats:
         """The newcomer takes the place of a slot, whose function is projected on the others and the newcomer; returns
-        by how much of the slot's coefficient each of theirs falls (the newcomer's at ``slot``)."""
+        their shares in it, the newcomer's at ``slot``."""
         first, own = self.weights.copy(), self.weights[slot] / self.residual
         second = self.matrix[slot] + self.weights * own
         pivot = float(second[slot])
         first[slot], second[slot] = -1.0, -own
         self.matrix[slot], self.matrix[:, slot] = 0.0, 0.0
         self._update(first / math.sqrt(self.residual), second / math.sqrt(pivot))
-        return np.asarray(second / pivot)
+        return np.asarray(-second / pivot)
 
     def remove(self, slot: int) -> None:
         """A point goes as it is, the last one takes its slot."""
@@ -92,13 +106,13 @@ class Inverse:
         error[slot] -= 1.0
         return not float(np.abs(error).max()) <= MOST_ERROR
 
-    def make(self, gram: Floats, tolerance: float, dependent: Callable[[int, Floats, float], bool]) -> None:
-        """Q from the kernel values of the points, by a Cholesky factor.
+    def make(self, gram: Floats, tolerance: float = -math.inf) -> list[Departure]:
+        """Make Q from the kernel values of the points, by a Cholesky factor.
 
-        A point whose part outside the span of those before it is at most ``tolerance`` of k(x, x) is told to
-        ``dependent(point, weights of those before it, part outside)``; it is left out if that says so, and then Q is
-        only good for being made again without it.
+        Points whose part outside the span of those before them is at most ``tolerance`` of k(x, x) are returned: they
+        have to leave, and Q to be made again without them.
         """
+        departures: list[Departure] = []
         m, kept = len(gram), np.zeros(0, dtype=np.int64)
         solved: Floats = np.zeros((0, 0))  # L^-1 of the kept
         for point in range(m):
@@ -108,10 +122,14 @@ class Inverse:
             if pivot <= tolerance * kappa:
                 shares = np.zeros(m)
                 shares[kept] = weights
-                if dependent(point, shares, pivot if pivot > LEAST_PIVOT * kappa else 0.0):
-                    continue
+                departures.append(Departure(point, shares, pivot if pivot > LEAST_PIVOT * kappa else 0.0))
+                continue
             root = math.sqrt(max(pivot, LEAST_PIVOT * kappa))
             solved = np.pad(solved, (0, 1))
             solved[-1, :-1], solved[-1, -1] = -weights / root, 1.0 / root
             kept = np.append(kept, point)
-        self.matrix, self.active, self.age = solved.T @ solved, True, 0
+        if departures:
+            self.clear()
+        else:
+            self.matrix, self.active, self.age = solved.T @ solved, True, 0
+        return departures

@@ -1,0 +1,57 @@
+"""Parts that may have a state of their own, which everybody else carries without knowing what it means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gossamer._typing import Floats
+
+if TYPE_CHECKING:
+    from gossamer._engine.expansion import Expansion
+
+
+class Stateful:
+    """What rules and budgets share: a state of named numbers and arrays, none unless a class says so.
+
+    The loop keeps the state of a part in a dict and hands it to the part's methods, which change it. It is a part of
+    the learner's `State`, so it is stored, copied and resumed.
+    """
+
+    def initial_state(self) -> dict[str, Any]:
+        """The entries before the first row."""
+        return {}
+
+    def check_state(self, state: dict[str, Any], size: int) -> None:
+        """Raise unless entries from outside, of the names and types of `initial_state`, can go with ``size`` points."""
+
+    def merge_states(self, states: list[dict[str, Any]]) -> dict[str, Any]:
+        """The entries for a model merged of several: numbers of the first; arrays begin anew, as the points do."""
+        first = self.initial_state()
+        return {name: value if isinstance(value, np.ndarray) else states[0][name] for name, value in first.items()}
+
+    def unpack(self, state: dict[str, Any], size: int) -> dict[str, Any]:
+        """The entries as the methods of the part use them, with ``size`` points: a copy."""
+        return {name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in state.items()}
+
+    def pack(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The inverse of `unpack`: a copy as numbers and arrays."""
+        return self.unpack(state, 0)
+
+    # what the loop tells: the points change by these events alone
+
+    def placed(self, slot: int, expansion: Expansion, state: dict[str, Any]) -> None:
+        """The newcomer stands in a slot: in a new one at the end, or in that of a point that has left."""
+
+    def handed_over(self, slot: int, shares: Floats, state: dict[str, Any]) -> None:
+        """The function of a point that is about to leave goes to the others: sum_j shares_j k(x_j, .)."""
+
+    def absorbed(self, shares: Floats, state: dict[str, Any]) -> None:
+        """The newcomer becomes no point: its step was taken along sum_j shares_j k(x_j, .)."""
+
+    def removed(self, slot: int, state: dict[str, Any]) -> None:
+        """A point has left, and the last one has taken its slot."""
+
+    def forgotten(self, state: dict[str, Any]) -> None:
+        """All points are about to leave."""

@@ -1,5 +1,7 @@
 // The twin of Expansion (_engine/expansion.py): lazily scaled coefficients in slots, one row per output, their norm, their mean
 // over time and, for SVMD, the trace v = w + mix * f that shares the slots.
+//
+// The file is long because coefficients, norm, mean and trace change together in every method: it is one invariant.
 #pragma once
 #include <algorithm>
 #include <cmath>

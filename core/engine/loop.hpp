@@ -2,6 +2,8 @@
 //
 // The kernel values stand in `g`, slots down, rows of the block across. Loss, rule and budget meet here; the loop asks what
 // they need by their traits and never what they are.
+//
+// The file is long because a newcomer acts on the loop from inside: the two are one class in two parts.
 #pragma once
 #include <cstdint>
 #include <limits>

@@ -1,6 +1,8 @@
 // The border between Python and the core: types are checked here, the GIL is released here, and nothing is decided. How
 // the locks of the core are taken, in this and the other bindings, and in which order: border.hpp. Its rules hold
 // everywhere: no Python object is made, and no callback can run, while one is held; none is awaited with the GIL in hand.
+//
+// The file is long because the three learners share their bindings, one template over all of them.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>

@@ -1,4 +1,5 @@
 // One instruction set's version of tiles.hpp. Compiled several times with different machine flags: see simd.hpp.
+// The file is long because one table of functions comes out of it, and nothing else may (simd.hpp).
 #include "simd/tiles.hpp"
 
 #include "simd/simd.hpp"

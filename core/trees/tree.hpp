@@ -4,6 +4,8 @@
 // Wide nodes in pools, not one allocation per key: a leaf has up to 32 keys, a node up to 16 children whose ends and
 // moments stand side by side in it. A change recomputes the moments on its path from the level below, never by adding to
 // them: they are a function of the keys, coefficients and shape alone, and rounding cannot accumulate.
+//
+// The file is long because reading, insertion, removal and rebuilding share the layout of the nodes, which no other file knows.
 #pragma once
 #include <algorithm>
 #include <cstdint>

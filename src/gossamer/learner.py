@@ -1,4 +1,7 @@
-"""The Learner: a kernel, a loss, a rule and a budget, and the one loop. The only place where parts meet."""
+"""The Learner: a kernel, a loss, a rule and a budget. They meet in the loop of `gossamer._engine`, which runs them.
+
+The file is long because the class is the public face of the engine: its methods validate, and ask the engine.
+"""
 
 from __future__ import annotations
 

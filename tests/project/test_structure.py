@@ -82,6 +82,23 @@ def test_the_picture_shows_the_layers():
     assert [name for name in sorted(drawn) if not re.search(rf"\b{name}\b", picture)] == []
 
 
+CODE = (".py", ".hpp", ".cpp")
+SOURCES = [path for folder in ("src", "core") for path in sorted((ROOT / folder).rglob("*")) if path.suffix in CODE]
+
+
+def test_files_that_are_named_exist():
+    """A Python or C++ file that a comment, a docstring or a page names is there, under that name."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    folders = [ROOT / name for name in (".", "src/gossamer", "core", "tests", "benchmarks", "docs", "src", "examples")]
+    names = {path.name for folder in folders[1:] for path in folder.rglob("*") if path.suffix in CODE}
+    names |= {path.name for path in ROOT.glob("experiments/**/*.py")} | {"figN.py"}
+    made = {f"parts/{kind}.hpp" for kind in ("kernels", "losses", "rules", "budgets")}  # CMake writes these
+    for path in [*SOURCES, *pages]:
+        for name in re.findall(r"[\w./]*\w\.(?:py|hpp|cpp)\b", path.read_text()):
+            there = any((folder / name).exists() for folder in [*folders, path.parent])
+            assert there or name in made or ("/" not in name and name in names), f"{path.relative_to(ROOT)}: {name}"
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_modules_import_modules(path):
     """Inside the package a name is imported from its module: `from gossamer import Name` would hide the direction."""

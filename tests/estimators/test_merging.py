@@ -11,7 +11,8 @@ from gossamer import Learner, OnlineScaler, SILKClassifier, SILKDetector, SILKRe
 from gossamer.budgets import Auto, Fourier, Merge, Nystrom, Project, Random, Smallest
 from gossamer.estimators import OnlineClassifier, OnlineDetector
 from gossamer.estimators.base import Online
-from gossamer.estimators.combine import chosen, pooled
+from gossamer.estimators.combine import pooled
+from gossamer.estimators.projection import choose_points
 from gossamer.kernels import Custom, Gaussian, Linear
 from gossamer.losses import Multiclass, Squared
 from gossamer.rules import Implicit
@@ -83,7 +84,7 @@ def test_the_projection_is_the_best_on_its_points():
     gram = Gaussian(0.5)(points, points)
     for outputs in (1, 3):
         coefs = rng.normal(size=(outputs, 30))
-        kept = chosen(gram, coefs, np.eye(outputs), 12)
+        kept = choose_points(gram, coefs, np.eye(outputs), 12)
         best = np.linalg.lstsq(np.linalg.cholesky(gram).T[:, kept], np.linalg.cholesky(gram).T @ coefs.T, rcond=None)[0]
         away = coefs.copy()
         away[:, kept] -= best.T
@@ -111,7 +112,7 @@ def test_each_step_removes_what_loses_least():
         away = coefs.copy()
         away[:, rest] -= np.linalg.solve(gram[np.ix_(rest, rest)], gram[rest] @ coefs.T).T
         lost.append(np.sum((away @ gram) * away))
-    assert set(range(15)) - set(chosen(gram, coefs, np.eye(2), 14).tolist()) == {int(np.argmin(lost))}
+    assert set(range(15)) - set(choose_points(gram, coefs, np.eye(2), 14).tolist()) == {int(np.argmin(lost))}
 
 
 def test_equal_models_merge_into_themselves():

@@ -8,21 +8,17 @@ other; no state of the averaging remains, and the online methods continue from t
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, solve
-from threadpoolctl import ThreadpoolController
 
 from gossamer._engine.state import State
-from gossamer._typing import Array, Floats
+from gossamer._typing import Floats
+from gossamer.estimators.projection import project
 from gossamer.learner import Learner
 
 #: Dropped points have at most this many values together (128 MB of float64): wide rows are averaged over fewer rounds.
 MOST_VALUES = 2**24
-#: A share of the largest k(x, x), added to the diagonal before the projection: points may nearly coincide.
-JITTER = 1e-8
 
 
 def first_averaged(rows: int, features: int) -> int:
@@ -72,27 +68,6 @@ def hypothesis(learner: Learner) -> tuple[Any, Floats, float]:
         twin.restore(state.replace(raw=coefs, scale=1.0))
         return twin.points, np.atleast_2d(twin.coefs), offset
     return points, coefs, offset
-
-
-def project(kernel: Any, points: Any, others: Any, coefs: Floats) -> Floats:
-    """The coefficients on the points that come nearest to sum_j coefs_j k(others_j, .) in the kernel's space."""
-    values = np.zeros((len(points), len(coefs)))
-    step = max(1, 2**22 // len(points))
-    for start in range(0, len(others), step):
-        part = slice(start, start + step)
-        values += np.asarray(kernel(points, others[part]), dtype=np.float64) @ coefs[:, part].T
-    gram: Array = np.asarray(kernel(points, points), dtype=np.float64)
-    gram[np.diag_indices_from(gram)] += JITTER * float(gram.diagonal().max())
-    with _blas().limit(limits=1, user_api="blas"):  # threads of BLAS would wait for each other on busy processors
-        try:
-            return np.asarray(solve(gram, values, assume_a="pos").T)
-        except LinAlgError:  # the kernel of float32 rows may be off by more than the jitter
-            return np.asarray(np.linalg.lstsq(gram, values, rcond=1e-6)[0].T)
-
-
-@functools.cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _squared_norm(learner: Learner) -> float:

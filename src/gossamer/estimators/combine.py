@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import blas, cho_factor, cho_solve, lapack
 from sklearn.base import clone
 
 from gossamer import _checks
@@ -17,16 +15,10 @@ from gossamer._typing import Array, Floats
 from gossamer.estimators.base import Online
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.pipelines import OnlinePipeline
+from gossamer.estimators.projection import inner_product, reduce
 from gossamer.estimators.scaler import OnlineScaler
 from gossamer.estimators.targets import pool, units
 from gossamer.learner import Learner
-
-#: The largest number of points of all models together if points must be removed: their Gram matrix is inverted.
-MOST_POINTS = 8192
-#: The jitter on the diagonal of a Gram matrix, as a share of its mean: its first value, and its growth on failure.
-JITTER, MORE_JITTER = 1e-12, 100.0
-#: Points removed between two inversions, which restore the accuracy lost by rank-one updates.
-BETWEEN = 256
 
 
 class Merged(NamedTuple):
@@ -218,7 +210,7 @@ def _learners(
     joined = [_joined(coefs, place, len(first)) for coefs in kinds]
     labels = getattr(fresh.loss, "label_kernel", None)
     metric = np.eye(len(joined[0])) if labels is None else np.array(labels)
-    kept, reduced, error, norm = _reduce(parts[0].kernel, points, joined, metric, limit)
+    kept, reduced, error, norm = reduce(parts[0].kernel, points, joined, metric, limit)
 
     def each(values: Any) -> Array:
         """One entry per remaining point."""
@@ -239,9 +231,9 @@ def _learners(
     fresh.restore(State(
         budget=parts[0].budget.merge_states([s.budget for s in states]),
         rule=parts[0].rule.merge_states([s.rule for s in states]), kernel=kernel, points=kept_points, gram=None,
-        raw=coefs, scale=1.0, norm2=max(0.0, _product(kernel, kept_points, coefs, metric @ coefs)),
+        raw=coefs, scale=1.0, norm2=max(0.0, inner_product(kernel, kept_points, coefs, metric @ coefs)),
         trace=trace, trace_scale=1.0, mix=0.0,
-        inner=_product(kernel, kept_points, coefs, trace) if len(trace) else 0.0,
+        inner=inner_product(kernel, kept_points, coefs, trace) if len(trace) else 0.0,
         rate=mean("rate"), offset=mean("offset", offset_shares), level=mean("level", level_shares),
         kappas=each(s.kappas for s in states),
         births=births, ids=-births,
@@ -300,83 +292,3 @@ def _joined(coefs: Floats, place: Array, count: int) -> Floats:
     out = np.zeros((len(coefs), count))
     np.add.at(out.T, place, coefs.T)
     return out
-
-
-def _gram(kernel: Any, points: Any, others: Any = None) -> Floats:
-    """Kernel values in double precision."""
-    if isinstance(points, np.ndarray):
-        points, others = (None if x is None else np.asarray(x, dtype=np.float64) for x in (points, others))
-    return np.asarray(kernel(points, points if others is None else others), dtype=np.float64)
-
-
-# ------------------------------------------------------------------------------------------------------- projection
-
-
-def _reduce(
-    kernel: Any, points: Any, kinds: list[Floats], metric: Floats, limit: int | None
-) -> tuple[Array, list[Floats], float, float]:
-    """The remaining points, the coefficients of each kind on them, the loss of the first kind, and its norm."""
-    count = len(points)
-    if limit is not None and count > limit and count > MOST_POINTS:
-        raise _checks.wrong("merge", "models", f"of at most {MOST_POINTS} points together", count)
-    if limit is None or count <= limit:
-        square = _product(kernel, points, kinds[0], metric @ kinds[0])
-        return np.arange(count), kinds, 0.0, math.sqrt(max(0.0, square))
-    gram = _gram(kernel, points)
-    kept = chosen(gram, kinds[0], metric, limit)
-    factor = _factor(gram[np.ix_(kept, kept)])
-    reduced = [cho_solve(factor, gram[kept] @ coefs.T).T for coefs in kinds]
-    lost = kinds[0].copy()
-    lost[:, kept] -= reduced[0]
-    return kept, reduced, _norm(gram, lost, metric), _norm(gram, kinds[0], metric)
-
-
-def chosen(gram: Floats, coefs: Floats, metric: Floats, limit: int) -> Array:
-    """The points that remain after the point whose projection on the rest loses least is removed, repeatedly."""
-    alive, coefs = np.arange(len(gram)), coefs.copy()
-    while len(alive) > limit:
-        inverse = _inverse(gram[np.ix_(alive, alive)])
-        left = np.ones(len(alive), dtype=bool)
-        for _ in range(min(BETWEEN, len(alive) - limit)):
-            loss = np.sum(coefs * (metric @ coefs), axis=0) / np.maximum(inverse.diagonal(), 1e-300)
-            out = int(np.argmin(np.where(left, loss, math.inf)))
-            row = inverse[out].copy()
-            coefs -= np.outer(coefs[:, out], row / row[out])
-            inverse = blas.dger(-1.0 / row[out], row, row, a=inverse, overwrite_a=True)  # in place, Fortran's order
-            coefs[:, out], inverse[out], inverse[:, out], inverse[out, out] = 0.0, 0.0, 0.0, 1.0
-            left[out] = False
-        alive, coefs = alive[left], coefs[:, left]
-    return alive
-
-
-def _factor(gram: Floats) -> tuple[Floats, bool]:
-    """A Cholesky factor of a Gram matrix, with the smallest jitter on its diagonal that succeeds."""
-    jitter = JITTER * float(np.mean(gram.diagonal()))
-    while True:
-        try:
-            factor: tuple[Floats, bool] = cho_factor(gram + jitter * np.eye(len(gram)), lower=True)
-            return factor
-        except np.linalg.LinAlgError:
-            jitter = max(jitter * MORE_JITTER, 1e-300)
-
-
-def _inverse(gram: Floats) -> Floats:
-    factor, lower = _factor(gram)
-    inverse, problem = lapack.dpotri(factor, lower=lower)
-    assert problem == 0
-    triangle = np.tril(inverse)
-    return np.asfortranarray(triangle + np.tril(triangle, -1).T)
-
-
-def _norm(gram: Floats, coefs: Floats, metric: Floats) -> float:
-    """||f||, never the root of a negative rounding."""
-    return math.sqrt(max(0.0, float(np.sum((coefs @ gram) * (metric @ coefs)))))
-
-
-def _product(kernel: Any, points: Any, coefs: Floats, others: Floats, rows: int = 1024) -> float:
-    """<f, g> of two expansions on the same points, in parts, for any number of them."""
-    total = 0.0
-    for start in range(0, len(points), rows):
-        part = slice(start, start + rows)
-        total += float(np.sum((coefs @ _gram(kernel, points, points[part])) * others[:, part]))
-    return total

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
         NORMAClassifier,
         NORMADetector,
         NORMARegressor,
+        OnlineClassifier,
+        OnlineDetector,
         OnlinePipeline,
+        OnlineRegressor,
         OnlineScaler,
         PAClassifier,
         PARegressor,
@@ -55,7 +58,10 @@ __all__ = [
     "NORMAClassifier",
     "NORMADetector",
     "NORMARegressor",
+    "OnlineClassifier",
+    "OnlineDetector",
     "OnlinePipeline",
+    "OnlineRegressor",
     "OnlineScaler",
     "PAClassifier",
     "PARegressor",
@@ -87,7 +93,8 @@ __all__ = [
 #: The module that has a name; the imports for type checkers above say the same (the tests compare them).
 _HOMES = {
     "estimators": "ALMAClassifier AdatronClassifier AdditiveClassifier AdditiveRegressor KernelPerceptron "
-    "NORMAClassifier NORMADetector NORMARegressor OnlinePipeline OnlineScaler PAClassifier PARegressor "
+    "NORMAClassifier NORMADetector NORMARegressor OnlineClassifier OnlineDetector OnlinePipeline OnlineRegressor "
+    "OnlineScaler PAClassifier PARegressor "
     "ProjectionClassifier ProjectionRegressor ROMMAClassifier SILKClassifier SILKDetector SILKRegressor "
     "SVMDClassifier SVMDDetector SVMDRegressor merge pipeline",
     "exceptions": "CollapseWarning DivergenceWarning ParameterError",

@@ -45,24 +45,39 @@ def subclasses(base: type) -> Iterator[type]:
     return iter(found.values())
 
 
-def named(base: type) -> dict[str, list[type]]:
+def named(base: type) -> dict[str, list[Any]]:
     """The parts of a kind by name, as far as a text can make them: one class per name, unless outside classes clash.
 
     >>> from gossamer.kernels import Kernel
     >>> [name for name, parts in named(Kernel).items() if parts[0].__name__ == "Gaussian"]
     ['gaussian', 'rbf']
     """
-    found: dict[str, list[type]] = {}
+    found: dict[str, list[Any]] = {}
     for part in subclasses(base):
-        if not any(_needed(p) and "Callable" in str(p.annotation) for p in parameters(part).values()):
-            for name in (name_of(part), *vars(part).get("aliases", ())):
-                found.setdefault(name, []).append(part)
+        for name in _names(part):
+            found.setdefault(name, []).append(part)
     return dict(sorted(found.items()))
 
 
+#: The names and the parameters of classes, as long as these live.
+_NAMES: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
+_PARAMETERS: WeakKeyDictionary[type, dict[str, inspect.Parameter]] = WeakKeyDictionary()
+
+
+def _names(part: type) -> tuple[str, ...]:
+    """The name of a part and its aliases; none if it needs a function."""
+    found = _NAMES.get(part)
+    if found is None:
+        needs_function = any(_needed(p) and "Callable" in str(p.annotation) for p in parameters(part).values())
+        found = _NAMES[part] = () if needs_function else (name_of(part), *vars(part).get("aliases", ()))
+    return found
+
+
 def parameters(kind: type) -> dict[str, inspect.Parameter]:
-    """The parameters of a part's class."""
-    return dict(inspect.signature(kind).parameters)
+    """The parameters of a class."""
+    if kind not in _PARAMETERS:
+        _PARAMETERS[kind] = dict(inspect.signature(kind).parameters)
+    return _PARAMETERS[kind]
 
 
 def signature(kind: type) -> str:
@@ -88,18 +103,23 @@ def parse(text: str) -> tuple[str, list[str]]:
     >>> parse("scaled:base=(matern:nu=2.5,length=3),factor=2")
     ('scaled', ['base=(matern:nu=2.5,length=3)', 'factor=2'])
     """
-    pieces, depth = [""], 0
-    for sign in text:
-        depth += (sign == "(") - (sign == ")")
-        if sign in ":," and depth == 0:
-            pieces.append("")
-        else:
-            pieces[-1] += sign
-    name, *settings = map(str.strip, pieces)
+    name, *settings = split(text, ":,")
     return name.lower(), [setting for setting in settings if setting]
 
 
-def find(base: type, name: str, owner: object, parameter: str) -> type:
+def split(text: str, separators: str = ",") -> list[str]:
+    """The pieces of a text between separators that stand outside of parentheses."""
+    pieces, depth = [""], 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign in separators and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += sign
+    return [piece.strip() for piece in pieces]
+
+
+def find(base: type, name: str, owner: object, parameter: str) -> Any:
     """The class of a name; the error lists the known names, or the classes with the same name."""
     known = named(base)
     if name not in known:
@@ -157,20 +177,24 @@ def make(base: type, text: str, owner: object, parameter: str) -> Any:
     """
     name, settings = parse(text)
     kind = find(base, name, owner, parameter)
-    given = read(kind, settings, base)
-    for key, p in parameters(kind).items():
-        if _needed(p) and key not in given:
-            raise _checks.wrong(kind.__name__, key, f"given: {kind.__name__} takes {signature(kind)}", text)
+    return construct(kind, read(kind, settings, base))
+
+
+def construct(kind: Any, given: dict[str, Any]) -> Any:
+    """A part of a class; the error for a parameter that is missing lists all."""
+    for key, parameter in parameters(kind).items():
+        if _needed(parameter) and key not in given:
+            raise _checks.wrong(kind.__name__, key, f"given: {kind.__name__} takes {signature(kind)}", None)
     return kind(**given)
 
 
-def as_part(base: type, value: Any, parameter: str, rule: str) -> Any:
+def as_part(base: type, value: Any, parameter: str, rule: str, owner: object = "Learner") -> Any:
     """A part from a part or a text; ``rule`` is the error's."""
     if isinstance(value, base):
         return value
     if isinstance(value, str):
-        return make(base, value, "Learner", parameter)
-    raise _checks.wrong("Learner", parameter, rule, value)
+        return make(base, value, owner, parameter)
+    raise _checks.wrong(owner, parameter, rule, value)
 
 
 def discover(package: str) -> list[str]:
@@ -189,7 +213,9 @@ def discover(package: str) -> list[str]:
 
 
 #: Attributes that a class may override and still be run by its twin: Python calls them, or passes their results on.
-CALLED = frozenset({"aliases", "twin", "numbers", "compiled", "program", "rates", "check_rates", "check"})
+CALLED = frozenset(
+    ("aliases", "check", "check_rates", "compiled", "for_classes", "log_odds", "numbers", "program", "rates", "twin")
+)
 
 
 def is_ours(kind: type) -> bool:

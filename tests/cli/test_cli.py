@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from parts import KINDS, classes, label
 
 import gossamer
-from gossamer import OnlineScaler, cli, pipeline, store
+from gossamer import OnlineScaler, _registry, cli, pipeline, store
+from gossamer.budgets import Forgetron, Sublinear
 from gossamer.cli import evaluation, parts
 from gossamer.evaluate import Prequential
-from gossamer.kernels import Gaussian
+from gossamer.kernels import Additive, Brownian, Custom, Gaussian, Kernel, Spline
 from gossamer.streams import open_stream
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +105,8 @@ def test_every_learner_and_kernel_has_a_name(shops, capsys):
     """All estimators are found by a short name, and every one runs; so does every kernel."""
     estimators = [name for name in gossamer.__all__ if re.search(r"(Classifier|Regressor|Detector|Perceptron)$", name)]
     named = [part.__name__ for task in parts.FACES for part in parts.learners(task).values()]
-    assert sorted(named) == sorted(estimators)
+    generic = [part.__name__ for part in parts.FACES.values()]  # --rule makes them: test_any_four_parts
+    assert sorted(named + generic) == sorted(estimators)
     for target, ignore in (("price", "kind,sold"), ("kind", "price,sold"), ("sold", "price,kind")):
         options = ["--target", target, "--ignore", ignore, "--learners", "all"]
         code, out, err = run(capsys, "compare", shops, *options)
@@ -112,8 +115,9 @@ def test_every_learner_and_kernel_has_a_name(shops, capsys):
         without = set(re.findall(r"without (\w+): shops.csv, row \d+, column 'kind': must be one of two classes", err))
         assert {line.split()[0] for line in out.splitlines()[1:]} == set(parts.learners(task)) - without
         assert bool(without) == (target == "kind")
-    assert set(parts.named_kernels()) >= {"gaussian", "laplace", "matern", "linear", "polynomial"}
-    for kernel in parts.named_kernels():
+    named = _registry.named(Kernel)
+    assert set(named) >= {"gaussian", "laplace", "matern", "linear", "polynomial"}
+    for kernel in set(named) - {"additive", "sum", "product", "scaled"}:  # test_every_part_is_an_option has those
         own = ["--learner", "additive"] if kernel in ("spline", "brownian") else []  # of numbers from 0 on
         options = ["--target", "sold", "--ignore", "price,kind", "--kernel", kernel]
         code, out, _ = run(capsys, "run", shops, *options, *own)
@@ -123,6 +127,91 @@ def test_every_learner_and_kernel_has_a_name(shops, capsys):
             code, _, err = run(capsys, "run", shops, *options)
             assert code == 2
             assert "--learner additive" in err
+
+
+TARGETS = {"classification": ("sold", "price,kind"), "regression": ("price", "kind,sold"), "novelty": (None, "kind")}
+
+
+def text_of(part):
+    """A part as an option."""
+    settings = {"sum": "left=gaussian,right=linear", "product": "left=gaussian,right=linear", "additive": "exponential",
+                "scaled": "gaussian,factor=2", "sublinear": "rate=0.9,reg=1"}  # fmt: skip
+    name = _registry.name_of(part)
+    needed = [key for key, p in _registry.parameters(part).items() if p.default is p.empty or key == "size"]
+    return f"{name}:{settings.get(name) or ','.join(f'{key}=20' for key in needed)}".rstrip(":")
+
+
+@pytest.mark.parametrize(("kind", "part"), [(kind, part) for kind in KINDS for part in classes(kind)], ids=label)
+def test_every_part_is_an_option(kind, part, shops, capsys, tmp_path):
+    """Every kernel, loss, rule and budget runs by its name, for a task that it is made for, and is in the model."""
+    if part is Custom:
+        return
+    target = getattr(part, "target", "binary")
+    task = {"real": "regression", "none": "novelty"}.get(target, "classification")
+    column, ignored = TARGETS[task]
+    others = {"rule": "perceptron", "loss": "hinge:margin=0"} if part is Forgetron else {"rule": "implicit:C=0.5"}
+    others = {"rule": "gradient:schedule=inverse_sqrt"} if part is Sublinear else others
+    others = {"kernel": "gaussian:gamma=0.2"} | others if kind != "kernel" else others
+    chosen = {**others, kind: text_of(part)}
+    options = [word for name, text in chosen.items() for word in (f"--{name}", text)]
+    where = ["--ignore", ignored, *(["--target", column] if column else []), "--missing", "mean"]
+    scale = ["--no-scale"] if part in (Brownian, Spline) else []
+    code, _, err = run(capsys, "run", shops, *where, *options, *scale, "--save", tmp_path / "m.gsm", "--quiet")
+    if code and part in (Brownian, Spline):
+        assert "not negative" in err
+        return
+    assert code == 0, err
+    _, model = store.load(tmp_path / "m.gsm")["model"].steps[-1]
+    found = getattr(model.learner_, kind)
+    assert type(found) is part or (kind == "kernel" and isinstance(found, Additive))
+
+
+def test_any_four_parts(shops, capsys):
+    """--rule takes the parameters of its rule and its loss from their options too, and no others."""
+    where = ["--target", "price", "--ignore", "kind,sold", "--quiet"]
+    one = run(capsys, "run", shops, *where, "--rule", "gradient:rate=0.2", "--loss", "huber:delta=0.5", "--out", "-")
+    two = run(capsys, "run", shops, *where, "--rule", "gradient", "--rate", 0.2, "--loss", "huber", "--delta", 0.5,
+              "--out", "-")  # fmt: skip
+    assert one[0] == two[0] == 0
+    assert one[1] == two[1]
+    three = run(capsys, "run", shops, *where, "--loss", "huber:delta=0.5", "--out", "-")  # of a learner
+    assert three[:2] == run(capsys, "run", shops, *where, "--loss", "huber", "--delta", 0.5, "--out", "-")[:2]
+    for wrong, words in (
+        (["--rule", "gradient", "--quantile", 0.5], "--quantile must be left out for these parts, which takes"),
+        (["--rule", "gradent"], "--rule must be one of"),
+        (["--loss", "huber:width=3"], "'width' must be left out: Huber"),
+        (["--rule", "gradient", "--learner", "silk"], "--rule must be left out for the learner 'silk'"),
+        (["--loss", "huber:delta=0.5", "--delta", "0.3"], "--delta must be left to the loss"),
+        (["--rule", "passive_aggressive", "--loss", "huber"], "--loss must be"), (["--parts", "no_such"], "no_such"),
+    ):  # fmt: skip
+        code, err = told(capsys, "run", shops, "--target", "price", *wrong)
+        assert code == 2
+        assert words in err
+    code, out, _ = run(capsys, "compare", shops, *where, "--rule", "svmd", "--learners",
+                       "online:budget=(random:size=9,seed=2),silk,online:loss=(huber:delta=0.3)")  # fmt: skip
+    assert code == 0
+    assert "online:budget=(random:size=9,seed=2)" in out
+
+
+def test_parts_are_listed(capsys, tmp_path, monkeypatch):
+    """`gossamer parts` has every part with its parameters, `run --help` every name; --parts brings more."""
+    code, out, _ = run(capsys, "parts")
+    assert code == 0
+    _, page, _ = run(capsys, "run", "--help")
+    for kind, base in KINDS.items():
+        for name, (part, *_) in _registry.named(base).items():
+            assert name in out
+            assert all(key in out for key in _registry.parameters(part))
+            if _registry.is_ours(part) and name == _registry.name_of(part):
+                assert re.search(rf"\b{name}\b", page.split("parts (")[1]), (kind, name)
+    (tmp_path / "my_own_losses.py").write_text(
+        "from dataclasses import dataclass\nfrom gossamer.losses import Hinge\n\n\n"
+        '@dataclass(frozen=True)\nclass VeryOwn(Hinge):\n    """Mine: margin, nu."""\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys, "parts", "--parts", "my_own_losses", "losses")
+    assert code == 0
+    assert "very_own: margin=1.0, nu=None" in out
 
 
 # ------------------------------------------------------------------------------------------------------ what it writes

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from test_estimators import ADDITIVE, CLASSIFIERS, DETECTORS, FOUND, MANY, REGRESSORS, data, made, name_of
 
 import gossamer
-from gossamer import Learner, taxonomy
-from gossamer.budgets import Oldest, Project, Smallest
+from gossamer import Learner, OnlineClassifier, OnlineDetector, OnlineRegressor, taxonomy
+from gossamer.budgets import Oldest, Project, Random, Smallest
 from gossamer.kernels import Additive, Gaussian, Polynomial
 from gossamer.losses import (
     EpsilonInsensitive,
@@ -28,6 +30,7 @@ from gossamer.rules import ALMA, ROMMA, SVMD, Adatron, Gradient, Implicit, Passi
 
 COST = np.array([[0.0, 2.0, 0.5], [1.0, 0.0, 1.5], [0.3, 0.7, 0.0]])
 FALLING = "inverse_sqrt"
+GENERIC = (OnlineClassifier, OnlineDetector, OnlineRegressor)
 LOSSES = ("hinge", "squared_hinge", "logistic")
 
 #: Parameters of an estimator, and the loss, rule and budget that its docstring says they mean.
@@ -53,6 +56,8 @@ TWO = {
          Implicit(0.5, 1.0, 1e-4, fit_intercept=True), Oldest(9)),
     ],
     "SILKRegressor": [
+        ({"loss": Huber(0.3, standard=True)}, Huber(0.3, standard=True), Implicit(0.5, 1.0, 1e-4), Project(256)),
+        ({"loss": "pinball:quantile=0.9", "quantile": 0.5}, Pinball(0.9), Implicit(0.5, 1.0, 1e-4), Project(256)),
         ({"C": 3.0, "budget": 9}, Squared(), Implicit(3.0, 1.0, 1e-4), Smallest(9)),
         ({"loss": "epsilon_insensitive", "nu": 0.3}, EpsilonInsensitive(nu=0.3), Implicit(0.5, 1.0, 1e-4),
          Project(256)),
@@ -91,6 +96,21 @@ TWO = {
         ({"rescale": False, "loss": "logistic", "budget": 9}, Logistic(), Implicit(0.1, reg=1e-4), Smallest(9)),
         ({"rescale": False, "method": "projection", "radius": 0.9, "budget": 9}, Hinge(), Projection(0.9), Oldest(9)),
     ],
+    "OnlineClassifier": [
+        ({}, Hinge(), Implicit(0.5, 1.0, 1e-4), Project(256)),
+        ({"loss": "logistic", "rule": "gradient:rate=0.3", "budget": "random:size=9,seed=2"}, Logistic(), Gradient(0.3),
+         Random(9, 2)),
+        ({"loss": Hinge(0.0), "rule": Perceptron(), "budget": 9}, Hinge(0.0), Perceptron(), Smallest(9)),
+    ],
+    "OnlineRegressor": [
+        ({}, Squared(), Implicit(0.5, 1.0, 1e-4), Project(256)),
+        ({"loss": Huber(0.3, standard=True), "rule": SVMD(0.2), "budget": None}, Huber(0.3, standard=True), SVMD(0.2),
+         None),
+    ],
+    "OnlineDetector": [
+        ({}, Novelty(1.0, nu=0.05), Implicit(0.02, 1.0, 1e-4), Smallest(256)),
+        ({"loss": "novelty:margin=0.5", "rule": "norma", "budget": "oldest:9"}, Novelty(0.5), Gradient(), Oldest(9)),
+    ],
 }  # fmt: skip
 TREE = taxonomy({"letters": ["c", "aa"], "b": None})
 ORDER = np.ix_([1, 2, 0], [1, 2, 0])  # the labels of the tree, sorted
@@ -105,6 +125,16 @@ THREE = {
     ],
     "SVMDClassifier": [({"C": 0.5}, Multiclass(classes=3), SVMD(0.5, 0.01, C=0.5), Oldest(256))],
     "KernelPerceptron": [({}, Multiclass(classes=3, margin=0.0), Perceptron(), Oldest(256))],
+    "OnlineClassifier": [
+        ({}, Multiclass(classes=3), Implicit(0.5, 1.0, 1e-4), Project(256)),
+        ({"loss": "hinge:margin=0.5"}, Multiclass(classes=3, margin=0.5), Implicit(0.5, 1.0, 1e-4), Project(256)),
+        ({"loss": "logistic", "rule": Gradient(0.3)}, Softmax(3), Gradient(0.3), Project(256)),
+        ({"loss": Multiclass(step="runner_up")}, Multiclass(classes=3, step="runner_up"), Implicit(0.5, 1.0, 1e-4),
+         Project(256)),
+        ({"loss": "softmax"}, Softmax(3), Implicit(0.5, 1.0, 1e-4), Project(256)),
+        ({"loss": Multiclass(COST)}, Multiclass(COST), Implicit(0.5, 1.0, 1e-4), Project(256)),
+        ({"cost": COST, "rule": "svmd"}, Multiclass(COST), SVMD(), Project(256)),
+    ],
     "AdditiveClassifier": [
         ({"rescale": False, "margin": 0.5}, Multiclass(classes=3, margin=0.5), Implicit(0.1, reg=1e-4), None),
         ({"rescale": False, "loss": "logistic"}, Softmax(3), Implicit(0.1, reg=1e-4), None),
@@ -178,19 +208,70 @@ def test_probabilities(part):
 def test_alarms(part):
     """decision_function = score_samples - offset_; predict is 1 or -1 by its sign; predict_learn has the old offset."""
     X, _ = data(part)
-    model = made(part, nu=0.3).fit(X)
+    often = {"nu": 0.3} if "nu" in inspect.signature(part).parameters else {"loss": "novelty:nu=0.3"}
+    model = made(part, **often).fit(X)
     assert np.array_equal(model.decision_function(X), model.score_samples(X) - model.offset_)
     assert np.array_equal(model.predict(X), np.where(model.decision_function(X) < 0, -1, 1))
     assert set(model.predict(X).tolist()) == {1, -1}
     now = model.decision_function(X[:1])[0]
     assert math.isclose(model.predict_learn(X[:1])[0], now, rel_tol=1e-12, abs_tol=1e-15)
-    assert np.array_equal(made(part, nu=0.3).fit_predict(X), made(part, nu=0.3).fit(X).predict(X))
+    assert np.array_equal(made(part, **often).fit_predict(X), made(part, **often).fit(X).predict(X))
 
 
 def test_margin_and_nu_exclude_each_other():
     """SILKDetector takes one of them."""
     with pytest.raises(ValueError, match="The 'nu' parameter of SILKDetector must be None where margin is given"):
         gossamer.SILKDetector(margin=1.0, nu=0.1).fit(np.zeros((2, 1)))
+
+
+def base_of(part):
+    return next(generic for generic in GENERIC if issubclass(part, generic))
+
+
+@pytest.mark.parametrize("part", [part for part in FOUND if "loss" in inspect.signature(part).parameters], ids=name_of)
+def test_a_loss_brings_its_parameters(part):
+    """As a Loss, or by name with parameters, it leaves none to the estimator; one for other targets is refused."""
+    X, y = data(part)
+    taken = inspect.signature(part).parameters
+    chosen, text = {OnlineClassifier: (Hinge(0.4), "hinge:margin=0.4"), OnlineDetector: (Novelty(0.4), "novelty:0.4"),
+                    OnlineRegressor: (Huber(0.4), "huber:delta=0.4")}[base_of(part)]  # fmt: skip
+    said = [made(part, loss=loss).predict_learn(X, y) for loss in (chosen, text)]
+    assert np.array_equal(*said)
+    for name in {"margin", "nu", "epsilon", "delta", "quantile"} & set(taken):
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of {part.__name__} must be left to the loss"):
+            made(part, loss=chosen, **{name: 0.3}).fit(X, y)
+    for other in [loss for loss in (Hinge(), Huber(), Novelty()) if type(loss) is not type(chosen)]:
+        with pytest.raises(ValueError, match=f"The 'loss' parameter of {part.__name__} must be a Loss, or one of"):
+            made(part, loss=other).fit(X, y)
+
+
+@pytest.mark.parametrize("part", FOUND, ids=name_of)
+def test_parameters_of_parts(part):
+    """kernel__gamma, budget__size, ...: each can be set alone; its old value changes nothing; others are refused."""
+    options = {key: value for key, value in {"loss": "logistic", "rule": "gradient", "budget": "project:9"}.items()
+               if key in inspect.signature(part).parameters and (key != "loss" or part in CLASSIFIERS)}  # fmt: skip
+    model = made(part, **options)
+    inner = {name: value for name, value in model.get_params().items() if "__" in name}
+    assert {"kernel__gamma", "budget__size"} <= set(inner) or part in ADDITIVE
+    assert ("rule__rate" in inner) == (part in GENERIC)
+    for name, value in inner.items():
+        again = clone(model).set_params(**{name: value}).get_params()
+        kind = name.partition("__")[0]
+        assert {**again, kind: None} == {**model.get_params(), kind: None}
+    changed = clone(model).set_params(budget__size=5)
+    assert changed.get_params()["budget__size"] == changed.budget.size == 5
+    assert clone(changed).budget == changed.budget
+    with pytest.raises(ValueError, match="the parameters of its budget"):
+        clone(model).set_params(budget__colour=3)
+
+
+def test_a_grid_over_all_four_parts():
+    """scikit-learn's search finds the parameters of every part."""
+    X, y = data(OnlineRegressor, count=120)
+    grid = {"kernel__gamma": [0.01, 0.5], "loss__delta": [0.1, 1.0], "rule__C": [0.01, 1.0], "budget__size": [2, 30]}
+    search = GridSearchCV(OnlineRegressor(loss="huber"), grid, cv=2).fit(X, y)
+    assert search.best_params_["budget__size"] == search.best_estimator_.learner_.budget.size
+    assert search.best_params_["rule__C"] == search.best_estimator_.rule.C
 
 
 @pytest.mark.parametrize(("part", "loss"), [
@@ -215,12 +296,14 @@ VALUES = {
     "C": (1.0, 0.2), "epsilon": (0.1, 0.4), "delta": (1.0, 0.1), "quantile": (0.5, 0.9), "meta": (0.01, 0.5),
     "memory": (0.95, 0.2), "radius": (None, 0.5), "variant": ("PA-I", "PA", "PA-II"), "alpha": (0.9, 0.4),
     "B": (None, 0.1), "aggressive": (False, True), "method": ("silk", "projection"), "rescale": (False, True),
-    "scale_target": (True, False),
+    "scale_target": (True, False), "rule": ("implicit:C=0.5", "gradient:rate=0.3", "svmd"),
     "weights": (None, (1.0, 0.3)), "products": ((), [(0, 1)], [(1, 1)]), "differences": ((), [(0, 1)]),
 }  # fmt: skip
 
 
 def losses(part):
+    if part in DETECTORS:
+        return ("novelty:nu=0.4", "novelty:margin=0.4")
     return ("squared", "epsilon_insensitive", "huber", "pinball") if part in REGRESSORS else LOSSES
 
 
@@ -238,7 +321,8 @@ def behaviour(part, parameters, classes):
 def differ(part, name, one, other):
     """Whether two values of a parameter say different things, with some loss, budget and number of classes."""
     taken = inspect.signature(part).parameters
-    base = {"delta": 0.3} if "delta" in taken else {"nu": 0.4} if part in DETECTORS and name != "margin" else {}
+    alarms = part in DETECTORS and "nu" in taken and name != "margin"
+    base = {"delta": 0.3} if "delta" in taken else {"nu": 0.4} if alarms else {}
     tried = [{}] if "loss" not in taken or name == "loss" else [{"loss": loss} for loss in losses(part)]
     ways = [{"method": "projection"}, {}] if name in ("radius", "epsilon") and "method" in taken else [{}]
     for loss, classes, budget, way in itertools.product(tried, (2, 3) if part in MANY else (2,), (4, 20), ways):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 
 import gossamer
 from gossamer import taxonomy
-from gossamer.estimators import OnlineClassifier
 from gossamer.estimators.base import Online
 from gossamer.kernels import Gaussian, Matern
 
@@ -21,7 +21,7 @@ FOUND = [part for part in FOUND if isinstance(part, type) and issubclass(part, O
 CLASSIFIERS = [part for part in FOUND if is_classifier(part())]
 REGRESSORS = [part for part in FOUND if is_regressor(part())]
 DETECTORS = [part for part in FOUND if part not in CLASSIFIERS + REGRESSORS]
-MANY = [part for part in CLASSIFIERS if part._loss_many is not OnlineClassifier._loss_many]
+MANY = [part for part in CLASSIFIERS if get_tags(part()).classifier_tags.multi_class]
 ADDITIVE = [gossamer.AdditiveClassifier, gossamer.AdditiveRegressor]
 LABELS = {"strings": ["b", "aa", "c"], "integers": [7, -2, 3], "booleans": [True, False], "floats": [0.5, 2.0, 1.0]}
 
@@ -330,7 +330,8 @@ def test_unknown_label(part):
 
 BAD = {
     "budget": [0, -1, 2.5, True, "all"], "n_passes": [0, 1.5],
-    "shuffle": [1, "yes", None], "random_state": [-1, "x", 0.5], "average": ["all", 1, None], "loss": ["what", None],
+    "shuffle": [1, "yes", None], "random_state": [-1, "x", 0.5], "average": ["all", 1, None],
+    "loss": ["what", None, "huber:colour=3"], "rule": ["what", None, 3, "implicit:C=0", "implicit:colour=3"],
     "rate": [0.0, -1.0, math.nan, "fast"], "reg": [-0.1, math.inf], "margin": [-1.0], "nu": [0.0, 1.5],
     "C": [0.0, -1.0], "schedule": ["falling"], "fit_intercept": [1, "yes"], "scale_target": [2, "yes"],
     "cost": [np.ones((2, 3)), [[0, -1], [1, 0]], [[1, 0], [0, 1]]],

@@ -5,9 +5,10 @@ import re
 
 import numpy as np
 import pytest
+from parts import KINDS
 from test_input import fails
 
-from gossamer import Learner
+from gossamer import Learner, _registry
 from gossamer.budgets import Oldest, Smallest, Sublinear
 from gossamer.kernels import (
     Additive,
@@ -123,7 +124,7 @@ def test_bad_parameters(part, parameter, values):
         ("loss", {"loss": "hing"}, "Learner"),
         ("loss", {"loss": Hinge}, "Learner"),
         ("loss", {"loss": lambda z, y: z}, "Learner"),
-        ("rule", {"rule": "implicit"}, "Learner"),
+        ("rule", {"rule": "explicit"}, "Learner"),
         ("rule", {"rule": None}, "Learner"),
         ("budget", {"budget": 0}, "Learner"),
         ("budget", {"budget": Smallest}, "Learner"),
@@ -158,7 +159,7 @@ def test_bad_learners(parameter, changed, owner):
 
 def test_unknown_names_list_the_known():
     """The error for an unknown name lists every known one, and each of these works."""
-    for parameter, argument in (("kernel", 0), ("loss", 1)):
+    for parameter, argument in (("kernel", 0), ("loss", 1), ("rule", 2)):
         parts = [Linear(), Squared(), Implicit()]
         parts[argument] = "unknown"
         with pytest.raises(ValueError, match="must be one of") as caught:
@@ -166,9 +167,12 @@ def test_unknown_names_list_the_known():
         names = re.findall(r"'(\w+)'", str(caught.value).split("must be one of")[1].split("Got")[0])
         assert len(names) >= 5
         for name in names:
-            parts[argument] = name
-            other = {"rbf": "gaussian", "poly": "polynomial", "laplacian": "laplace"}  # scikit-learn's names
-            assert type(getattr(Learner(*parts), parameter)).twin == other.get(name, name)
+            parts[argument] = name + {"sum": ":left=linear,right=spline", "product": ":left=linear,right=spline",
+                                      "scaled": ":base=linear,factor=2"}.get(name, "")  # fmt: skip
+            parts[1] = "hinge" if parameter == "rule" else parts[1]
+            (part,) = _registry.named(KINDS[parameter])[name]
+            if _registry.is_ours(part):  # other tests have parts too
+                assert type(getattr(Learner(*parts), parameter)) is part
 
 
 def test_forced_backend():

@@ -268,15 +268,15 @@ def test_continuous_labels():
 
 def test_known_labels_are_matched_exactly():
     """The short way for known labels gives the numbers of the long one, and leaves to it what it does not know."""
-    from gossamer.estimators.labels import known
+    from gossamer.estimators.labels import encode
 
     rng = np.random.default_rng(0)
     for order in ([3, 1], [0.5, -1.0, 2.0], ["b", "aa", "c"], [True, False]):
         codes = rng.integers(0, len(order), 50)
         labels = np.array(order)[codes]
-        assert np.array_equal(known(labels, order), codes)
-        assert known(labels, order[:1]) is None
-    assert known(np.array(["a", "b"], dtype=object), ["a", "b"]) is None
+        assert np.array_equal(encode(labels, order), codes)
+        assert encode(labels, order[:1]) is None
+    assert encode(np.array(["a", "b"], dtype=object), ["a", "b"]) is None
 
 
 @pytest.mark.parametrize("part", [part for part in MODELS if is_outlier_detector(part())], ids=name_of)

@@ -58,6 +58,8 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
     if not own and kernel.resolve(like) != kernel:
         return None
     learner.kernel = kernel.resolve(like)
+    if learner.loss.target == "label":  # with a score per class from the first row on
+        return None
     if own_rates(learner.rule) or learner.budget.space or learner.rule.initial_state():
         return None
     if not learner.budget.initial_state().keys() <= OWN:

@@ -40,7 +40,11 @@ WORDS = {"X": "the features", "y": "the target", "position": "--resume", "state"
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that prints an error in one line."""
+    """An ArgumentParser that prints an error in one line, and lists the parts where it has options for them."""
+
+    def format_help(self) -> str:
+        text = super().format_help()
+        return f"{text}\n{parsers.list_names()}\n" if "--kernel" in text else text
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")

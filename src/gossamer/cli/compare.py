@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from gossamer import _checks
+from gossamer._registry import split
 from gossamer.cli import told
 from gossamer.cli.evaluation import Evaluation
 from gossamer.cli.options import build, evaluation_options, open_data
@@ -24,15 +25,10 @@ def work(options: argparse.Namespace) -> None:
     """Run all learners, print the table, draw the curves."""
     bar = Bar(options.data, on=not options.quiet)
     with open_data(options, chunk_rows=8192, task=options.task) as stream:
-        task = stream.task
-        if task != "novelty" and stream.target is None:
-            raise _checks.wrong("compare", "target", f"given for {task}", None)
-        specs = sorted(learners(task)) if options.learners == "all" else options.learners.split(",")
-        measured = evaluation_options(options, stream, task)
-        runs = {}
-        for spec in filter(None, map(str.strip, specs)):
-            model = build(spec, options, task, len(stream.names), strict=False)
-            runs[spec] = (model, Evaluation(model, **measured))
+        specs = sorted(learners(stream.task)) if options.learners == "all" else split(options.learners)
+        models = {spec: build(spec, options, stream, strict=False) for spec in specs if spec}
+        measured = evaluation_options(options, stream, stream.task)
+        runs = {spec: (model, Evaluation(model, **measured)) for spec, model in models.items()}
         if not runs:
             raise _checks.wrong("compare", "learners", "at least one name", options.learners)
         scaler = OnlineScaler(options.forget) if options.scale else None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ class ToldError(ValueError):
 
 #: Options of the learner and the kernel that are passed on if they were given.
 MODEL = ("loss", "C", "rate", "schedule", "reg", "margin", "nu", "epsilon", "delta", "quantile", "radius", "budget",
-         "fit_intercept", "gamma", "degree", "coef0", "length")  # fmt: skip
+         "rule", "fit_intercept", "gamma", "degree", "coef0", "length")  # fmt: skip
+
+#: How a part is given.
+PART = "NAME[:PARAMETER=VALUE,...]"
 
 #: Options of reading that are passed on if they were given.
 READING = ("decimal", "encoding", "na_values", "max_features")
@@ -56,22 +61,30 @@ def add_data(parser: argparse.ArgumentParser, target: bool = True) -> None:
         group.add_argument("--n-features", type=int, metavar="N", help="of LIBSVM (default: as in the first rows)")
 
 
+def add_modules(parser: Any) -> None:
+    """Modules that have parts of their own."""
+    parser.add_argument("--parts", type=_modules, default=[], metavar="MODULE,...", help="import these first: what "
+                        "they have of kernels, losses, rules and budgets has a name as all others")  # fmt: skip
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the options of the learner and the kernel."""
     group = parser.add_argument_group("model", "what is not given has the learner's default; see docs/cli.md")
     group.add_argument("--task", help="classification, regression or novelty (default: by the target)")
     group.add_argument("--anomaly", default="1", metavar="LABEL",
                        help="with --task novelty and a target: its label for an anomaly (default: 1)")  # fmt: skip
-    group.add_argument("--kernel", metavar="NAME[:SETTING=VALUE...]",
-                       help="gaussian (the default), laplace, matern (that of the learner additive), linear, ..."
-                       )  # fmt: skip
+    group.add_argument("--kernel", metavar=PART, help="gaussian (the default), laplace, matern (that of the learner "
+                       "additive), linear, ...; all parts are listed below")  # fmt: skip
     group.add_argument("--gamma", type=_value, help="width of the kernel; 'scale' (the default) is 1 / features")
     group.add_argument("--degree", type=int, help="of the polynomial kernel")
     group.add_argument("--coef0", type=float, help="of the polynomial kernel")
     group.add_argument("--length", type=float, help="of the Matern and exponential kernels (default: sqrt(features))")
-    group.add_argument("--budget", type=_value, metavar="N",
-                       help="the most support points; none for all; project:N; auto")  # fmt: skip
-    group.add_argument("--loss", help="hinge, logistic, squared, huber, epsilon_insensitive, pinball, ...")
+    group.add_argument("--budget", type=_value, metavar=f"N or {PART}",
+                       help="the most support points; none for all; project:N; auto; random:size=N; ...")  # fmt: skip
+    group.add_argument("--loss", metavar=PART, help="hinge, logistic, squared, huber:delta=0.5, pinball, ...")
+    group.add_argument("--rule", metavar=PART, help="gradient:rate=0.2, implicit, passive_aggressive, ...: these four "
+                       "parts are the learner then")  # fmt: skip
+    add_modules(group)
     for name, words in (
         ("C", "weight of the loss in implicit steps"), ("rate", "step size"), ("reg", "weight of the norm: forgetting"),
         ("margin", "of the hinge and novelty losses"), ("nu", "wanted fraction of errors or alarms"),
@@ -138,13 +151,16 @@ def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -
     return found
 
 
-def build(learner: str, options: argparse.Namespace, task: str, features: int, strict: bool = True) -> Online:
-    """An estimator as the options say."""
+def build(learner: str, options: argparse.Namespace, stream: Stream, strict: bool = True) -> Online:
+    """An estimator as the options say, for a stream, which has a target unless the task is novelty."""
+    from gossamer import _checks
     from gossamer.cli.parts import make_kernel, make_learner
 
+    if stream.task != "novelty" and stream.target is None:
+        raise _checks.wrong(options.command, "target", f"given for {stream.task}", None)
     try:
-        kernel = make_kernel(options.kernel, given(options), features, options.scale, learner)
-        return make_learner(learner, task, kernel, given(options), strict)
+        kernel = make_kernel(options.kernel, given(options), len(stream.names), options.scale, learner)
+        return make_learner(learner, stream.task, kernel, given(options), strict)
     except ValueError as error:
         raise ToldError("", error, usage=True) from None
 
@@ -178,6 +194,19 @@ def as_value(text: str) -> Any:
 def _marks(text: str) -> list[str]:
     """Split a text at its commas; blanks are kept."""
     return text.split(",")
+
+
+def _modules(text: str) -> list[str]:
+    """Import modules, also from the current folder."""
+    sys.path.append("")
+    try:
+        for name in _names(text):
+            importlib.import_module(name)
+    except ImportError as error:
+        raise argparse.ArgumentTypeError(f"must be modules that can be imported. Got {error}.") from None
+    finally:
+        sys.path.remove("")
+    return _names(text)
 
 
 def _names(text: str) -> list[str]:

@@ -43,6 +43,7 @@ def work(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     """What can be told before any work."""
+    options.learner = options.learner or ("online" if options.rule else "silk")
     for name in ("every", "window"):
         if getattr(options, name) is not None:
             _checks.whole("run", name, getattr(options, name), 1)
@@ -128,9 +129,8 @@ class _Run:
             self.task = options.task
             stream = self._opened(rows)
             self.task = stream.task
-            if self.task != "novelty" and stream.target is None:
-                raise _checks.wrong("run", "target", f"given for {self.task}", None)
-            self.model = self._made(len(stream.names))
+            model = build(options.learner, options, stream)
+            self.model = pipeline(OnlineScaler(options.forget), model) if options.scale else pipeline(model)
         self._evaluate(stream)
         self.out = self._output(stream, None)
         self.position = stream.position
@@ -140,10 +140,6 @@ class _Run:
         stream = open_data(self.options, chunk_rows=rows, task=self.task, **where)
         self.opened.callback(stream.close)
         return stream
-
-    def _made(self, features: int) -> Any:
-        model = build(self.options.learner, self.options, self.task, features)
-        return pipeline(OnlineScaler(self.options.forget), model) if self.options.scale else pipeline(model)
 
     def _resume(self, before: dict[str, Any]) -> Stream:
         options = self.options

@@ -14,8 +14,8 @@ from gossamer import _checks
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget, Oldest, Smallest
 from gossamer.estimators import fitting, inputs, labels
+from gossamer.estimators.choose import choose_budget, choose_loss
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
-from gossamer.estimators.papers import budget_of, classification_loss, many_classes_loss, regression_loss
 from gossamer.estimators.rescale import Rescaled, marked
 from gossamer.kernels import Additive, Matern, as_kernel
 from gossamer.learner import Learner
@@ -67,7 +67,7 @@ class _Additive:
         return Implicit(self.C, reg=self.reg, schedule=self.schedule, fit_intercept=self.fit_intercept)
 
     def _budget(self: Any) -> Budget | None:
-        return budget_of(self, Oldest if self._projects() else Smallest)
+        return choose_budget(self, Oldest if self._projects() else Smallest)
 
     @property
     def intercept_(self: Any) -> float:
@@ -205,7 +205,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
     """
 
     def __init__(
-        self, kernel: Any = SMOOTH, *, method: str = "silk", loss: str = "auto", C: float = 0.1, reg: float = 1e-4,
+        self, kernel: Any = SMOOTH, *, method: str = "silk", loss: Any = "auto", C: float = 0.1, reg: float = 1e-4,
         schedule: Any = "constant", epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5,
         radius: float | None = None, fit_intercept: bool = False, weights: Any = None, products: Any = (),
         differences: Any = (), rescale: bool = True, budget: Any = None, average: bool | str = "fit", n_passes: int = 1,
@@ -220,10 +220,9 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         self.shuffle, self.random_state = shuffle, random_state
 
     def _loss(self) -> Loss:
-        known = ["auto", "squared", "epsilon_insensitive", "huber", "pinball"]
-        if _checks.one_of(self, "loss", self.loss, known) == "auto":
+        if self.loss == "auto":
             return EpsilonInsensitive(self.epsilon) if self._projects() else Squared()
-        return regression_loss(self, None)
+        return choose_loss(self, "auto")
 
     def _turned(self, values: Floats) -> Floats:
         return self._outward(values)
@@ -260,7 +259,7 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
     """
 
     def __init__(
-        self, kernel: Any = SMOOTH, *, method: str = "silk", loss: str = "hinge", C: float = 0.1, reg: float = 1e-4,
+        self, kernel: Any = SMOOTH, *, method: str = "silk", loss: Any = "hinge", C: float = 0.1, reg: float = 1e-4,
         schedule: Any = "constant", margin: float = 1.0, radius: float | None = None, fit_intercept: bool = False,
         weights: Any = None, products: Any = (), differences: Any = (), rescale: bool = True, budget: Any = None,
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
@@ -271,13 +270,10 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
 
-    def _loss(self) -> Loss:
-        return classification_loss(self)
-
     def _loss_many(self, classes: int | None) -> Loss:
         if self._projects():
             raise _checks.wrong(self, "y", "of two classes for the method 'projection'", "more")
-        return many_classes_loss(self, classes)
+        return super()._loss_many(classes)
 
     def _turned(self, values: Floats) -> Floats:
         if self._fitted().loss.target == "label":

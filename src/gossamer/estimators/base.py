@@ -10,19 +10,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks
 from gossamer._locks import Snapshot, exclusive, publish
+from gossamer._registry import as_part
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
-from gossamer.budgets import Budget
+from gossamer.budgets import Budget, Smallest
 from gossamer.estimators import divergence, fitting, inputs
 from gossamer.estimators.attributes import Shown
-from gossamer.estimators.kernel_params import KernelParameters
+from gossamer.estimators.choose import choose_budget, choose_loss
 from gossamer.estimators.loaded import LEARNED, check_estimator
+from gossamer.estimators.part_params import PartParameters
 from gossamer.learner import Learner
 from gossamer.losses import Loss
 from gossamer.rules import Rule
 
 
-class Online(Shown, KernelParameters, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
+class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     """A Learner made of the parameters. A subclass says which loss, rule and budget they mean.
 
     Threads learn one after the other. What was learned is replaced in one step (`publish`), so that who reads
@@ -31,22 +33,26 @@ class Online(Shown, KernelParameters, Stored, Snapshot, BaseEstimator):  # type:
 
     #: Whether a feature that comes later, 0 in all rows before, leaves the scores as they are.
     takes_new_features: ClassVar[bool] = True
-    #: What the loss of its learner may learn.
+    #: "classification", "regression" or "novelty", and the targets of the losses for it (see `Loss`).
+    task: ClassVar[str]
     targets: ClassVar[tuple[str, ...]] = ()
     kernel: Any
+    loss: Any
+    rule: Any
     average: bool | str
     n_passes: int
     shuffle: bool
     random_state: Any
 
     def _loss(self) -> Loss:
-        raise NotImplementedError
+        return choose_loss(self)
 
     def _rule(self) -> Rule:
-        raise NotImplementedError
+        found: Rule = as_part(Rule, self.rule, "rule", "a Rule, such as Implicit(C=1.0), or a name", self)
+        return found
 
     def _budget(self) -> Budget | None:
-        raise NotImplementedError
+        return choose_budget(self, Smallest)
 
     def _start(self, loss: Loss | None = None) -> Learner:
         """A learner from the parameters, all of them checked."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from gossamer._typing import Floats
 from gossamer.budgets import Budget, Oldest
+from gossamer.estimators.choose import choose_budget
 from gossamer.estimators.fitting import Part
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
-from gossamer.estimators.papers import budget_of
-from gossamer.losses import EpsilonInsensitive, Hinge, Loss, Multiclass
+from gossamer.losses import EpsilonInsensitive, Hinge, Loss
 from gossamer.rules import ALMA, ROMMA, Adatron, PassiveAggressive, Perceptron, Projection, Rule
 
 
@@ -20,7 +20,7 @@ class _Classic:
     """A budget by number drops the oldest."""
 
     def _budget(self: Any) -> Budget | None:
-        return budget_of(self, Oldest)
+        return choose_budget(self, Oldest)
 
     def _loss(self: Any) -> Loss:
         return Hinge()
@@ -54,9 +54,6 @@ class KernelPerceptron(_Classic, OnlineClassifier):
 
     def _loss(self) -> Loss:
         return Hinge(0.0)
-
-    def _loss_many(self, classes: int | None) -> Loss:
-        return Multiclass(classes=classes, margin=0.0)
 
     def _rule(self) -> Rule:
         return Perceptron()

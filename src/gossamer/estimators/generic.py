@@ -1,4 +1,7 @@
-"""Classifiers, regressors and detectors of any four parts."""
+"""Classifiers, regressors and detectors of any four parts; all other estimators are named recipes over them.
+
+The file is past 400 lines because the three are one concept: they differ in what y is.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +16,68 @@ from gossamer._locks import exclusive
 from gossamer._typing import Array, Floats
 from gossamer.estimators import divergence, fitting, inputs, labels as _labels, targets as _targets
 from gossamer.estimators.base import Online
+from gossamer.estimators.choose import choose_loss_many
 from gossamer.estimators.labels import Predictions
 from gossamer.learner import Learner
 from gossamer.losses import Loss, Taxonomy
 
 
 class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
-    """Labels of any type. Inside, the first label seen is -1, the second +1; a third makes a score for each class."""
+    """A classifier of any four parts, for two or more classes; labels are of any type.
 
+    Parameters
+    ----------
+    kernel : a Kernel, a name or a function of two batches.
+    loss : a Loss or a name: of two classes, to which one of more may belong ("hinge", "logistic"), or of any number
+        ("multiclass", "softmax").
+    rule : a Rule or a name. A name may have parameters behind it, as here; see `gossamer.rules.as_rule`.
+    budget : a Budget or a name; a number drops the lightest term; None keeps all.
+    cost : what each mistake costs, a matrix over the sorted classes, or a `Taxonomy` of them (see `taxonomy`).
+    average : "fit": ``fit`` hands out the mean of the hypotheses of the second half of its last pass, on the points
+        that the budget leaves; online verbs go on from it and do not average. False: no mean. True, or "sparse" to
+        bound its memory: all verbs keep the mean of all hypotheses so far, and predictions use it.
+    n_passes : passes made by ``fit``.
+    shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
+
+    Inside, the first label seen is -1, the second +1; a third makes a score for each class.
+
+    >>> import gossamer
+    >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
+    >>> model = gossamer.OnlineClassifier("matern:nu=2.5", "logistic", "gradient:rate=2", "random:size=64")
+    >>> model.fit(X, y).predict([[0.2], [0.8]]).tolist()
+    ['no', 'yes']
+    """
+
+    task = "classification"
     targets = ("binary", "label")
-    loss: str
+
+    def __init__(
+        self, kernel: Any = "gaussian", loss: Any = "hinge", rule: Any = "implicit:C=0.5,reg=1e-4",
+        budget: Any = "project", *, cost: Any = None, average: bool | str = "fit", n_passes: int = 1,
+        shuffle: bool = True, random_state: Any = 0,
+    ) -> None:  # fmt: skip
+        self.kernel, self.loss, self.rule, self.budget, self.cost = kernel, loss, rule, budget, cost
+        self.average, self.n_passes, self.shuffle, self.random_state = average, n_passes, shuffle, random_state
 
     def _loss_many(self, classes: int | None) -> Loss:
         """The loss for more than two classes."""
-        binary = "Only binary classification is supported. The type of the target is multiclass."
-        raise _checks.wrong(self, "y", "of two classes", f"a third. {binary}")
+        return choose_loss_many(self, classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = type(self)._loss_many is not OnlineClassifier._loss_many
+        try:
+            self._loss_many(None)
+        except ValueError:
+            tags.classifier_tags.multi_class = False
         return tags
 
     def _structure(self) -> Any:
-        """The cost matrix or taxonomy, if the estimator has one."""
-        return getattr(self, "cost", None)
+        """The cost matrix or taxonomy, or a loss with a fixed number of classes: all labels must be known then."""
+        cost, loss = getattr(self, "cost", None), getattr(self, "loss", None)
+        if cost is not None or loss is None or (isinstance(loss, str) and ":" not in loss):
+            return cost
+        loss = self._loss()
+        return None if getattr(loss, "classes", None) is None else loss
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""
@@ -72,8 +113,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         order, given, codes = self._encoded(_checks.column(self, y), classes)
         learner = self.__dict__.get("learner_")
         if learner is None:
-            many = given and (len(order) > 2 or self._structure() is not None)
-            learner = self._begin(self._loss_many(len(order)) if many else None)
+            loss = self._loss()
+            many = given and (len(order) > 2 or loss.target == "label" or self._structure() is not None)
+            learner = self._begin(self._loss_many(len(order)) if many else loss)
         many = learner.loss.target == "label"
         pairs = _labels.NONE
         if many or len(order) <= 2:
@@ -176,7 +218,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """The class of each row; a score of 0 goes to ``classes_[1]``, of several equal scores the first wins."""
         return self._predictions(X).labels()
 
-    @available_if(lambda self: getattr(self, "loss", None) == "logistic")  # type: ignore[untyped-decorator]
+    def _log_odds(self) -> bool:
+        try:
+            loss = self.learner_.loss if "learner_" in self.__dict__ else self._loss()
+        except ValueError:
+            return False
+        return bool(loss.log_odds)
+
+    @available_if(_log_odds)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for the logistic loss."""
         made = self._predictions(X)
@@ -184,13 +233,35 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
-    """Real targets; with ``scale_target``, the learner sees them centred and scaled as they come (`targets`).
+    """A regressor of any four parts.
+
+    Parameters
+    ----------
+    kernel, rule, budget, average, n_passes, shuffle, random_state : as in `OnlineClassifier`.
+    loss : a Loss of real targets, or a name.
+    scale_target : whether the targets are centred and scaled as they come, so that their units do not matter; the
+        parameters of loss and rule are then for targets so scaled.
 
     Coefficients, norm and intercept are told in the units of the targets; ``learner_`` has them as it learns them.
+
+    >>> import gossamer
+    >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
+    >>> model = gossamer.OnlineRegressor("gaussian:1", "huber:delta=0.5", "implicit:C=10", "project:64")
+    >>> [round(float(value), 1) for value in model.fit(X, np.sin(X[:, 0])).predict([[1.5], [4.7]])]
+    [1.0, -1.0]
     """
 
+    task = "regression"
     targets = ("real",)
     _of_old: ClassVar[dict[str, Any]] = {"scale_target": False}
+
+    def __init__(
+        self, kernel: Any = "gaussian", loss: Any = "squared", rule: Any = "implicit:C=0.5,reg=1e-4",
+        budget: Any = "project", *, average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True,
+        random_state: Any = 0, scale_target: bool = True,
+    ) -> None:  # fmt: skip
+        self.kernel, self.loss, self.rule, self.budget, self.scale_target = kernel, loss, rule, budget, scale_target
+        self.average, self.n_passes, self.shuffle, self.random_state = average, n_passes, shuffle, random_state
 
     def _moments(self) -> _targets.Moments | None:
         """The moments of the targets so far; None where they are learned as they are."""
@@ -295,9 +366,31 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
 
 
 class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
-    """No targets: a row whose score is below ``offset_`` (rho) is an alarm."""
+    """A novelty detector of any four parts: a row whose score is below ``offset_`` (rho) is an alarm.
 
+    Parameters
+    ----------
+    kernel, rule, budget, n_passes, shuffle, random_state : as in `OnlineClassifier`.
+    loss : a Loss without a target, or a name: "novelty" with a fixed margin, or with nu, the fraction of alarms.
+    average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
+
+    >>> import gossamer
+    >>> X = np.random.default_rng(0).normal(size=(20000, 2))
+    >>> model = gossamer.OnlineDetector("gaussian:0.5", "novelty:nu=0.1")
+    >>> round(float((model.predict_learn(X) < 0).mean()), 2)
+    0.1
+    """
+
+    task = "novelty"
     targets = ("none",)
+
+    def __init__(
+        self, kernel: Any = "gaussian", loss: Any = "novelty:nu=0.05", rule: Any = "implicit:C=0.02,reg=1e-4",
+        budget: Any = 256, *, average: bool | str = False, n_passes: int = 1, shuffle: bool = True,
+        random_state: Any = 0,
+    ) -> None:  # fmt: skip
+        self.kernel, self.loss, self.rule, self.budget = kernel, loss, rule, budget
+        self.average, self.n_passes, self.shuffle, self.random_state = average, n_passes, shuffle, random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Start anew and make ``n_passes`` passes over the rows, each in a new order if ``shuffle``."""

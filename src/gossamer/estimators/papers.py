@@ -9,80 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gossamer import _checks
-from gossamer.budgets import Budget, Oldest, Smallest, as_budget
+from gossamer.budgets import Budget, Oldest, Smallest
+from gossamer.estimators.choose import choose_budget
 from gossamer.estimators.generic import OnlineClassifier, OnlineDetector, OnlineRegressor
 from gossamer.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    Huber,
-    Logistic,
     Loss,
-    Multiclass,
     Novelty,
-    Pinball,
-    Softmax,
-    Squared,
-    SquaredHinge,
-    Taxonomy,
 )
 from gossamer.rules import SVMD, Gradient, Implicit, Rule
-
-
-def budget_of(estimator: Any, policy: type[Oldest] | type[Smallest]) -> Budget | None:
-    """A budget from a number (the paper's policy), a Budget, a name ("project", "project:N", "auto") or None."""
-    size = estimator.budget
-    if size is None or isinstance(size, Budget):
-        return size
-    if isinstance(size, str):
-        return as_budget(size)
-    return policy(_checks.whole(estimator, "budget", size, 1))
-
-
-def classification_loss(estimator: Any, nu: float | None = None) -> Loss:
-    """The named loss for two classes with the estimator's parameters."""
-    loss = _checks.one_of(estimator, "loss", estimator.loss, ["hinge", "squared_hinge", "logistic"])
-    if nu is not None and loss != "hinge":
-        raise _checks.wrong(estimator, "nu", f"None for the loss {loss!r}", nu)
-    if loss == "hinge":
-        return Hinge(estimator.margin, nu=nu)
-    return SquaredHinge(estimator.margin) if loss == "squared_hinge" else Logistic()
-
-
-def many_classes_loss(estimator: Any, classes: int | None, step: str = "exact") -> Loss:
-    """The named loss for more than two classes, with the costs in the order of the inner numbers."""
-    loss, structure = estimator.loss, getattr(estimator, "cost", None)
-    if loss not in ("hinge", "logistic") or getattr(estimator, "nu", None) is not None:
-        raise _checks.wrong(estimator, "y", f"of two classes for the loss {loss!r} or with nu", "more")
-    if loss == "logistic":
-        if structure is not None:
-            raise _checks.wrong(estimator, "cost", "None for the loss 'logistic'", structure)
-        return Softmax(classes)
-    if isinstance(structure, Taxonomy):
-        place = np.argsort(np.array(structure.labels))
-        cost, kernel = (np.array(m)[np.ix_(place, place)] for m in (structure.cost, structure.label_kernel))
-        return Multiclass(cost, kernel, step=step)
-    if structure is not None:
-        return Multiclass(structure, classes=classes, step=step)
-    return Multiclass(classes=classes, step=step, margin=estimator.margin)
-
-
-def regression_loss(estimator: Any, nu: float | None) -> Loss:
-    """The named loss with the estimator's parameters."""
-    loss = _checks.one_of(
-        estimator, "loss", estimator.loss, ["squared", "epsilon_insensitive", "huber", "pinball"]
-    )
-    if nu is not None and loss not in ("epsilon_insensitive", "huber"):
-        raise _checks.wrong(estimator, "nu", f"None for the loss {loss!r}", nu)
-    if loss == "squared":
-        return Squared()
-    if loss == "pinball":
-        return Pinball(estimator.quantile)
-    if loss == "huber":
-        return Huber(estimator.delta, nu=nu)
-    return EpsilonInsensitive(estimator.epsilon, nu=nu)
 
 
 class _Norma:
@@ -92,7 +27,7 @@ class _Norma:
         return Gradient(self.rate, self.reg, self.schedule, getattr(self, "fit_intercept", False))
 
     def _budget(self: Any) -> Budget | None:
-        return budget_of(self, Oldest)
+        return choose_budget(self, Oldest)
 
 
 class _Silk:
@@ -102,7 +37,7 @@ class _Silk:
         return Implicit(self.C, self.rate, self.reg, self.schedule, getattr(self, "fit_intercept", False))
 
     def _budget(self: Any) -> Budget | None:
-        return budget_of(self, Smallest)
+        return choose_budget(self, Smallest)
 
 
 class _Svmd:
@@ -112,7 +47,7 @@ class _Svmd:
         return SVMD(self.rate, self.reg, self.meta, self.memory, self.C)
 
     def _budget(self: Any) -> Budget | None:
-        return budget_of(self, Oldest)
+        return choose_budget(self, Oldest)
 
 
 class NORMAClassifier(_Norma, OnlineClassifier):
@@ -121,7 +56,7 @@ class NORMAClassifier(_Norma, OnlineClassifier):
     Parameters
     ----------
     kernel : a Kernel, a name or a function of two batches.
-    loss : "hinge", "squared_hinge" (two classes) or "logistic".
+    loss : "hinge", "squared_hinge" (two classes) or "logistic"; or a Loss with its own parameters.
     rate, schedule : eta and how it changes: "constant", "inverse_sqrt" or a function of t.
     reg : lambda, the weight of the norm; the model forgets by 1 - rate * reg per round.
     margin : rho. With ``nu`` it adapts so that a fraction nu of the rows are margin errors.
@@ -141,7 +76,7 @@ class NORMAClassifier(_Norma, OnlineClassifier):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, loss: str = "hinge", rate: float = 0.5, schedule: Any = "constant",
+        self, kernel: Any = "gaussian", *, loss: Any = "hinge", rate: float = 0.5, schedule: Any = "constant",
         reg: float = 0.01, margin: float = 1.0, nu: float | None = None, fit_intercept: bool = False,
         budget: Any = 256, average: bool | str = "fit", n_passes: int = 1,
         shuffle: bool = True, random_state: Any = 0, cost: Any = None,
@@ -151,12 +86,6 @@ class NORMAClassifier(_Norma, OnlineClassifier):
         self.budget, self.average, self.n_passes, self.cost = budget, average, n_passes, cost
         self.shuffle, self.random_state = shuffle, random_state
 
-    def _loss(self) -> Loss:
-        return classification_loss(self, self.nu)
-
-    def _loss_many(self, classes: int | None) -> Loss:
-        return many_classes_loss(self, classes)
-
 
 class NORMARegressor(_Norma, OnlineRegressor):
     """NORMA for regression (Kivinen, Smola, Williamson 2004, section IV).
@@ -165,7 +94,7 @@ class NORMARegressor(_Norma, OnlineRegressor):
     ----------
     kernel, rate, schedule, reg, fit_intercept, budget, average, n_passes, shuffle, random_state : as in
         `NORMAClassifier`.
-    loss : "squared", "epsilon_insensitive", "huber" or "pinball".
+    loss : "squared", "epsilon_insensitive", "huber" or "pinball"; or a Loss with its own parameters.
     epsilon, delta, quantile : the parameter of the loss that has it.
     nu : epsilon or delta adapts so that a fraction nu of the residuals is larger.
     scale_target : whether the targets are centred and scaled as they come, so that their units do not matter; epsilon
@@ -179,7 +108,7 @@ class NORMARegressor(_Norma, OnlineRegressor):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, loss: str = "squared", rate: float = 0.5, schedule: Any = "constant",
+        self, kernel: Any = "gaussian", *, loss: Any = "squared", rate: float = 0.5, schedule: Any = "constant",
         reg: float = 0.01, epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5, nu: float | None = None,
         fit_intercept: bool = False, budget: Any = 256, average: bool | str = "fit", n_passes: int = 1,
         shuffle: bool = True, random_state: Any = 0, scale_target: bool = True,
@@ -189,9 +118,6 @@ class NORMARegressor(_Norma, OnlineRegressor):
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.fit_intercept, self.budget, self.average, self.n_passes = fit_intercept, budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
-
-    def _loss(self) -> Loss:
-        return regression_loss(self, self.nu)
 
 
 class NORMADetector(_Norma, OnlineDetector):
@@ -231,7 +157,7 @@ class SILKClassifier(_Silk, OnlineClassifier):
     Parameters
     ----------
     kernel, schedule, margin, fit_intercept, average, n_passes, shuffle, random_state : as in `NORMAClassifier`.
-    loss : "hinge", "squared_hinge" (two classes) or "logistic".
+    loss : "hinge", "squared_hinge" (two classes) or "logistic"; or a Loss with its own parameters.
     C : weight of the loss: the largest coefficient a row can get (about).
     rate : eta; the steps are safe for any value.
     reg : lambda; the model forgets by 1 / (1 + rate * reg) per round.
@@ -247,7 +173,7 @@ class SILKClassifier(_Silk, OnlineClassifier):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, loss: str = "hinge", C: float = 0.5, rate: float = 1.0,
+        self, kernel: Any = "gaussian", *, loss: Any = "hinge", C: float = 0.5, rate: float = 1.0,
         schedule: Any = "constant", reg: float = 1e-4, margin: float = 1.0, fit_intercept: bool = False,
         budget: Any = "project", average: bool | str = "fit", n_passes: int = 1,
         shuffle: bool = True, random_state: Any = 0, cost: Any = None,
@@ -261,11 +187,7 @@ class SILKClassifier(_Silk, OnlineClassifier):
 
     def _loss(self) -> Loss:
         _checks.one_of(self, "multiclass", self.multiclass, ["exact", "runner_up"])
-        return classification_loss(self)
-
-    def _loss_many(self, classes: int | None) -> Loss:
-        step = _checks.one_of(self, "multiclass", self.multiclass, ["exact", "runner_up"])
-        return many_classes_loss(self, classes, step)
+        return super()._loss()
 
 
 class SILKRegressor(_Silk, OnlineRegressor):
@@ -275,7 +197,7 @@ class SILKRegressor(_Silk, OnlineRegressor):
     ----------
     kernel, C, rate, schedule, reg, fit_intercept, budget, average, n_passes, shuffle, random_state : as in
         `SILKClassifier`.
-    loss : "squared", "epsilon_insensitive", "huber" or "pinball".
+    loss : "squared", "epsilon_insensitive", "huber" or "pinball"; or a Loss with its own parameters.
     epsilon, delta, quantile : the parameter of the loss that has it.
     nu : epsilon or delta adapts so that a fraction nu of the residuals is larger.
     scale_target : as in `NORMARegressor`; C weighs the loss of targets so scaled.
@@ -288,7 +210,7 @@ class SILKRegressor(_Silk, OnlineRegressor):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, loss: str = "squared", C: float = 0.5, rate: float = 1.0,
+        self, kernel: Any = "gaussian", *, loss: Any = "squared", C: float = 0.5, rate: float = 1.0,
         schedule: Any = "constant", reg: float = 1e-4, epsilon: float = 0.1, delta: float = 1.0,
         quantile: float = 0.5, nu: float | None = None, fit_intercept: bool = False, budget: Any = "project",
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
@@ -299,9 +221,6 @@ class SILKRegressor(_Silk, OnlineRegressor):
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.fit_intercept, self.budget, self.average, self.n_passes = fit_intercept, budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
-
-    def _loss(self) -> Loss:
-        return regression_loss(self, self.nu)
 
 
 class SILKDetector(_Silk, OnlineDetector):
@@ -359,19 +278,13 @@ class SVMDClassifier(_Svmd, OnlineClassifier):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, loss: str = "hinge", rate: float = 0.5, reg: float = 0.01, meta: float = 0.1,
+        self, kernel: Any = "gaussian", *, loss: Any = "hinge", rate: float = 0.5, reg: float = 0.01, meta: float = 0.1,
         memory: float = 0.95, C: float | None = None, margin: float = 1.0, budget: Any = 256,
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0, cost: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.rate, self.reg, self.meta, self.memory = kernel, loss, rate, reg, meta, memory
         self.C, self.margin, self.budget, self.average = C, margin, budget, average
         self.n_passes, self.cost, self.shuffle, self.random_state = n_passes, cost, shuffle, random_state
-
-    def _loss(self) -> Loss:
-        return classification_loss(self)
-
-    def _loss_many(self, classes: int | None) -> Loss:
-        return many_classes_loss(self, classes)
 
 
 class SVMDRegressor(_Svmd, OnlineRegressor):
@@ -390,7 +303,7 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, loss: str = "squared", rate: float = 0.2, reg: float = 0.01,
+        self, kernel: Any = "gaussian", *, loss: Any = "squared", rate: float = 0.2, reg: float = 0.01,
         meta: float = 0.01, memory: float = 0.95, C: float | None = None, epsilon: float = 0.1, delta: float = 1.0,
         quantile: float = 0.5, nu: float | None = None, budget: Any = 256, average: bool | str = "fit",
         n_passes: int = 1, shuffle: bool = True, random_state: Any = 0, scale_target: bool = True,
@@ -400,9 +313,6 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
         self.C, self.epsilon, self.delta, self.quantile, self.nu = C, epsilon, delta, quantile, nu
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
-
-    def _loss(self) -> Loss:
-        return regression_loss(self, self.nu)
 
 
 class SVMDDetector(_Svmd, OnlineDetector):

@@ -30,6 +30,8 @@ class Loss:
     steepest: ClassVar[float] = math.inf
     #: The field that adapts when ``nu`` is given.
     adaptive: ClassVar[str | None] = None
+    #: Whether scores are log-odds: their logistic function, or softmax, is a probability.
+    log_odds: ClassVar[bool] = False
 
     def value(self, z: Real, y: Real) -> Real:
         """The loss of score z."""
@@ -93,6 +95,14 @@ class Loss:
     def implicit_many(self, p: Any, y: int, kappa: float, weight: float, before: Any) -> Any:
         """The implicit step of a loss with several classes; ``before``: the scores before the decay."""
         raise NotImplementedError
+
+    def for_classes(self, classes: int | None) -> Loss | None:
+        """The loss of a score per class that belongs to this loss, with the number of classes if it is known; None if
+        there is none."""
+        if self.target != "label":
+            return None
+        joining = getattr(self, "classes", 0) is None and classes is not None
+        return replace(self, classes=classes) if joining else self  # type: ignore[type-var]
 
     def curvature(self, z: float, y: float) -> float:
         """The second derivative of the loss in z (SVMD and `Gradient` use it); 0 by default."""

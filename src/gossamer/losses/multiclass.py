@@ -212,6 +212,7 @@ class Softmax(Loss):
     """
 
     twin: ClassVar[str] = "softmax"
+    log_odds: ClassVar[bool] = True
     target: ClassVar[str] = "label"
     steepest: ClassVar[float] = 1.0
     classes: int | None = None

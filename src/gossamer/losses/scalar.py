@@ -14,6 +14,7 @@ from scipy.special import expit
 from gossamer import _checks
 from gossamer._registry import as_part
 from gossamer.losses.base import Loss, Real
+from gossamer.losses.multiclass import Multiclass, Softmax
 
 
 def _positive(value: Real) -> Real:
@@ -62,6 +63,9 @@ class Hinge(Loss):
 
     def slope(self, z: Real, y: Real) -> Real:
         return -y * (y * z <= self.margin) + 0.0
+
+    def for_classes(self, classes: int | None) -> Loss | None:
+        return None if self.adapts else Multiclass(classes=classes, margin=self.margin)
 
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
         return y * _clip((self.margin - y * p) / kappa, 0.0, weight)
@@ -113,6 +117,7 @@ class Logistic(Loss):
     """
 
     twin: ClassVar[str] = "logistic"
+    log_odds: ClassVar[bool] = True
     target: ClassVar[str] = "binary"
     steepest: ClassVar[float] = 1.0
 
@@ -124,6 +129,9 @@ class Logistic(Loss):
 
     def curvature(self, z: float, y: float) -> float:
         return float(expit(z) * expit(-z))
+
+    def for_classes(self, classes: int | None) -> Loss | None:
+        return Softmax(classes)
 
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
         """Safeguarded Newton for a = weight / (1 + exp(y p + a kappa)), ALGORITHMS 2.4."""

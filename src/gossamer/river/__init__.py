@@ -62,7 +62,9 @@ def _face(estimator: type[Online], kind: type[Model]) -> type[Model]:
     return type(name, (kind,), body)
 
 
-_KINDS = {OnlineClassifier: Classifier, OnlineRegressor: Regressor, OnlineDetector: Detector}
+_KINDS: dict[type[Online], type[Model]] = {
+    OnlineClassifier: Classifier, OnlineRegressor: Regressor, OnlineDetector: Detector
+}  # fmt: skip
 _PARTS = {name: getattr(gossamer, name) for name in gossamer.__all__}
 _FACES = {
     name: _face(part, kind)

@@ -48,7 +48,7 @@ class Learner(Stored):
         grows); or "sparse" to keep it for the present support points only.
     track_norm : keep ``norm`` up to date through removals, at O(size) per update and size^2 memory. Without a
         budget it is always up to date; otherwise it is computed when asked for.
-    backend : "auto", or "native", "trees" or "numpy" to insist.
+    backend : "auto", or one of "native", "trees" and "numpy" to require it.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Learner(Stored):
         self._wish = _checks.one_of(self, "backend", backend, ["auto", "native", "trees", "numpy"])
         self.budget.check(self.kernel, self.loss, self.rule, backend)
         self.average: str | None = "all" if average is True else average or None
-        # what leaves changes the norm: to know by how much takes the kernel values of all points
+        # an eviction changes the norm by an amount that needs the kernel values of all points
         self.track_norm = (track_norm or self.rule.needs_norm or self.budget.needs_gram) and self.budget.drops
         if self.track_norm and not self.kernel.splits:
             check_tracked(self)
@@ -96,7 +96,7 @@ class Learner(Stored):
 
     @property
     def _machine(self) -> Machine | None:
-        """What learns, None before the first row. Where a file's model is large, it is made when first asked for."""
+        """The engine, None before the first row. For a large model from a file, it is built at its first use."""
         if self._waiting is not None:
             with BUILDING:
                 if self._waiting is not None:
@@ -104,7 +104,7 @@ class Learner(Stored):
         return self._made
 
     def _use(self, machine: Machine | None) -> None:
-        """From now on learn with this machine; single rows go straight to compiled code where there is some."""
+        """Use this engine from now on; single rows go straight to compiled code if it has a fast path."""
         self._made = machine
         self._waiting: State | None = None
         self.learn_fast: Callable[..., float | None] = _no_fast_path
@@ -189,7 +189,7 @@ class Learner(Stored):
             score = None
         if score is not None:
             return score
-        # the first row, a list, objects, or something wrong with it: the long way takes it or says what
+        # the first row, a list, objects, or a bad row: the general path learns it or raises
         scores = self.learn([x], None if y is None else [y], None if weight == 1.0 else [weight])
         assert isinstance(scores, np.ndarray)
         return scores[0] if scores.ndim == 2 else float(scores[0])
@@ -298,7 +298,7 @@ class Learner(Stored):
         return "not chosen yet" if machine is None else machine.backend
 
     def _asked(self, ask: Callable[[Any], Any], nothing: Any) -> Any:
-        """What the machine answers; ``nothing`` before there is one."""
+        """The result of a query to the engine; ``nothing`` before there is an engine."""
         machine = self._machine
         if machine is None:
             return nothing

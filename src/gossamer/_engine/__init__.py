@@ -1,1 +1,1 @@
-"""How a Learner runs: the loop, the expansion, and the engines that feed them."""
+"""How a Learner runs: the loop, where the four parts meet; the expansion, the state, and the engines that feed them."""

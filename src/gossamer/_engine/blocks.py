@@ -16,7 +16,7 @@ from gossamer.kernels import Custom, check_kernel
 #: The number of support points from which trees beat kernel values (measured by benchmarks/additive.py).
 CROSSOVER = 256
 
-#: The number of points on which a kernel written in Python is tested.
+#: The number of points on which a kernel written in Python is validated.
 TESTED = 32
 
 
@@ -51,18 +51,18 @@ class Pool:
         self.values[slot] = x
 
     def move_last(self, slot: int) -> None:
-        """The last point takes the slot of one that left."""
+        """Move the last point to the slot of a removed point."""
         self.size -= 1
         self.values[slot] = self.values[self.size]
         if not self.numeric:
             self.values.pop()
 
     def set(self, points: Any) -> None:
-        """These points and no others."""
+        """Replace all points."""
         self.values, self.size = (points.copy() if self.numeric else list(points)), len(points)
 
     def copy(self) -> Any:
-        """The points, safe from later changes."""
+        """A copy of the points."""
         return self.view().copy() if self.numeric else list(self.view())
 
     def _room(self, rows: int) -> None:
@@ -74,7 +74,7 @@ class Pool:
 
 class Blocks:
     """A kernel called in Python on blocks; points are rows of numbers or any objects. For one thread at a time: the
-    Learner sees to that."""
+    Learner has the lock."""
 
     def __init__(self, settings: Settings, X: Any, compiled: bool) -> None:
         self.kernel, self._own = settings.kernel, own_states(settings)
@@ -111,7 +111,7 @@ class Blocks:
                 part = slice(start, start + min(max(self._points.size // 2, 16), 128))
                 self._learn_block(X[part], batch.cut(part))
                 start = part.stop
-        except BaseException:  # somebody's kernel or loss failed: as if nothing had been learned
+        except BaseException:  # a user's kernel or loss has failed: restore the state before the call
             self.loop = before[0]
             self._points.set(before[1])
             self._dropped.set(before[2])
@@ -138,8 +138,8 @@ class Blocks:
                 points.values[slot] = h * points.values[slot] + (1 - h) * points.values[other]
 
     def _kappas(self, X: Any, cross: Floats) -> Floats:
-        """k(x, x) of the rows, what counts as zero made zero."""
-        # diag is the same in every block, so that equal weights stay equal; a function without one is too slow to ask
+        """k(x, x) of the rows, tiny values rounded to zero."""
+        # diag is the same in every block, so that equal weights stay equal; a function without diag would be too slow
         plain = isinstance(self.kernel, Custom) and self.kernel.diagonal is None
         kappas = cross.diagonal() if plain else np.asarray(self.kernel.diag(X), dtype=np.float64)
         if kappas.min() < -1e-9 * np.abs(cross).max():
@@ -147,7 +147,8 @@ class Blocks:
         return np.where(kappas > 1e-300, kappas, 0.0)
 
     def _test(self, X: Any) -> None:
-        """Is the kernel one? Asked on the first rows seen, each time their number has doubled, up to `TESTED`."""
+        """Check that the kernel matrix of the first rows is symmetric and positive semidefinite: each time their number
+        has doubled, up to `TESTED`."""
         if self._tested >= TESTED:
             return
         for x in X[: TESTED - self._seen.size]:
@@ -191,7 +192,7 @@ class Blocks:
         return float(np.sum((coefs @ self.gram()) * joint))
 
     def state(self, points: bool = True) -> State:
-        """The state of one moment."""
+        """A snapshot of the state."""
         state = as_state(self.loop.state(), self.kernel, self._own)
         if points:
             state.points, state.dropped_points = self._points.copy(), self._dropped.copy()
@@ -199,7 +200,7 @@ class Blocks:
         return state
 
     def tracked(self) -> Floats | None:
-        """The kernel values that a tracked norm needs: a kernel in Python rounds by the shape of its call."""
+        """The kernel values of a tracked norm; stored, as a kernel in Python rounds by the shape of its call."""
         gram: Floats | None = self.loop.gram()
         return gram
 

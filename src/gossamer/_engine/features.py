@@ -1,4 +1,4 @@
-"""The machines of `gossamer.budgets.features`: a loop over features whose slots are the coordinates of a space."""
+"""The engines of `gossamer.budgets.features`: a loop over features whose slots are the coordinates of a space."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class FiniteNative(Native):
 
 
 class Weights(Expansion):
-    """One weight in a slot for each coordinate, a row per output: what `Expansion` is to points."""
+    """The weights of a space of features, a slot per coordinate, a row per output; the counterpart of `Expansion`."""
 
-    #: The features of the row at hand: one more than there are weights if it joins the dictionary.
+    #: The features of the current row: one more than there are weights if the row joins the dictionary.
     z: Floats
 
     def place(self, slot: int, new: Newcomer, birth: int, name: int) -> None:
@@ -82,7 +82,7 @@ class WeightsLoop(Loop):
 
 
 class FiniteBlocks(Blocks):
-    """The kernel called in Python on blocks, its values made features, then the loop in NumPy."""
+    """The kernel is called in Python on blocks, its values become features, and the loop runs in NumPy."""
 
     loop: WeightsLoop
 
@@ -163,7 +163,7 @@ class FiniteBlocks(Blocks):
         return self.whitening.coefs(weights)
 
     def tracked(self) -> Floats | None:
-        """L: a kernel in Python rounds by the shape of its call."""
+        """L, which is stored, as a kernel in Python rounds by the shape of its call."""
         return None if self.budget.fixed else self.whitening.factor.copy()
 
     def restore(self, state: State) -> None:
@@ -188,7 +188,7 @@ class FiniteBlocks(Blocks):
 
 
 def make_learning_machine(settings: Settings, X: Any, backend: str) -> Machine:
-    """The machine for these parts: one of the space that the budget asks for, or one of support points."""
+    """The engine for a budget of features."""
     budget: Any = settings.budget
     if not budget.space:
         return make_machine(settings, X, backend)

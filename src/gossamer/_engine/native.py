@@ -1,8 +1,9 @@
-"""The ways a learner keeps its points and makes its kernel values.
+"""The compiled engine, and what all engines share: rows of a call, the twins of the parts.
 
-`Native` leaves everything to the core. `Trees` does too, for additive kernels: a search tree for each coordinate
-takes the place of kernel values. `Blocks` calls the kernel in Python, a block of rows at a time, keeps the points
-itself, and hands the numbers to a loop: the core's, or `gossamer._engine.loop.Loop` where a part has no C++ twin.
+An engine keeps the points of a learner and computes kernel values. `Native` leaves everything to the core. `Trees`
+does too, for additive kernels: a search tree for each coordinate takes the place of kernel values. `Blocks` calls the
+kernel in Python, a block of rows at a time, keeps the points itself, and hands the numbers to a loop: the core's, or
+`gossamer._engine.loop.Loop` where a part has no C++ twin.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from gossamer.kernels import Kernel
 from gossamer.losses import Loss
 from gossamer.rules import Rule
 
-#: Rows learned between two chances for Ctrl-C.
+#: Rows learned between two checks for Ctrl-C.
 CHUNK = 8192
 
 
 @dataclass
 class Batch:
-    """What goes with the rows of X: what is given for each, and room for the scores and levels it met."""
+    """The data of the rows of X besides X itself, and the arrays for their scores and levels."""
 
     y: Floats | None
     weights: Floats | None
@@ -38,13 +39,13 @@ class Batch:
     levels: Floats
 
     def cut(self, part: slice) -> list[Any]:
-        """The same for some of the rows."""
+        """The data of some of the rows."""
         values = (self.y, self.weights, self.rates, self.ids, self.scores, self.levels)
         return [None if value is None else value[part] for value in values]
 
 
 class Settings(Protocol):
-    """What a machine is built from; a Learner is one."""
+    """The parts and options that an engine is built from; a Learner satisfies it."""
 
     kernel: Kernel
     loss: Loss
@@ -97,7 +98,7 @@ class Native:
             self.core.learn(X[part], *batch.cut(part))
 
     def score(self, X: Array, mean: bool, levels: Floats | None = None) -> Floats:
-        """The scores, a column for each output; in ``levels`` the level of the moment in which each row was scored."""
+        """The scores, a column for each output; in ``levels`` the level when each row was scored."""
         scores = np.empty((len(X), self.core.outputs))
         for part in chunks(len(X)):
             level = self.core.score(X[part], scores[part], mean)
@@ -121,8 +122,7 @@ class Native:
         return float(np.sum((coefs @ np.asarray(self.core.gram())) * joint))
 
     def state(self, points: bool = True) -> State:
-        """The state of one moment. The kernel values that a tracked norm needs are made again bit for bit, so they are
-        not in it."""
+        """A snapshot of the state, without the kernel values of a tracked norm: the core recomputes them to the bit."""
         return as_state(self.core.state(points=points), self.kernel, self._own)
 
     def restore(self, state: State) -> None:
@@ -130,18 +130,18 @@ class Native:
 
 
 def own_states(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The states that the parts begin with."""
+    """The initial states of the parts."""
     return {"budget": settings.budget.initial_state(), "rule": settings.rule.initial_state()}
 
 
 def as_state(found: dict[str, Any], kernel: Kernel, own: dict[str, dict[str, Any]]) -> State:
-    """The state that a loop gives; parts of the core leave out what is empty."""
+    """Make a `State` from the entries of a loop; the core leaves out empty entries of the parts."""
     parts = {name: {**first, **found[name]} for name, first in own.items()}
     return State(kernel=kernel, **{"points": None, **found, **parts})
 
 
 def rounding(X: Any) -> float:
-    """A step that moves the score by less than this share of it is lost in the rounding of the kernel values."""
+    """The share of the score below which a step is lost in the rounding of the kernel values."""
     dtype = X.dtype if isinstance(X, np.ndarray) else np.float64
     return 4 * float(np.finfo(dtype).eps)
 

@@ -1,4 +1,4 @@
-"""The state of a learner: everything learned, all of one moment, in numbers and arrays.
+"""The state of a learner: a snapshot of everything it has learned, in numbers and arrays.
 
 `State` is all that the store, the bank, merging, averaging and the widening to a third class handle.
 """
@@ -28,13 +28,13 @@ STORED = (
     *FLAT, "known", "steps", "updates", "mistakes", "shape", "points", "dropped_points", "gram", "moments", "budget",
     "rule",
 )  # fmt: skip
-#: Entries that stand in a file only where there is something.
+#: Entries that a file has only if they are not empty.
 OPTIONAL = ("inverse", "shape", "moments", "budget", "rule")
 
 
 @dataclass(eq=False)
 class State:
-    """What a `Learner` has learned: enough to go on exactly. See ``Learner.state`` and ``Learner.restore``.
+    """The learned state of a `Learner`: enough to resume exactly. See ``Learner.state`` and ``Learner.restore``.
 
     The hypothesis is f_c(x) = scale * sum_i raw[c, i] k(points[i], x) + offset, a row c for each output.
 
@@ -127,7 +127,7 @@ class State:
                 yield name, value
 
     def for_loop(self) -> dict[str, Any]:
-        """The entries that a loop goes on from: all but the kernel and the points."""
+        """The entries that a loop restores: all but the kernel and the points."""
         hidden = ("kernel", "points", "dropped_points", "gram", "moments", "version")
         return {name: value for name, value in vars(self).items() if name not in hidden and value is not None}
 
@@ -142,7 +142,7 @@ class State:
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any], kernel: Kernel, budget: Budget, rule: Rule) -> State:
-        """The state of a file's entries, also of 0.1.0. What is missing is None, for `check_state` to tell."""
+        """The state of a file's entries, also of 0.1.0. Missing entries are None, which `check_state` refuses."""
         entries: dict[str, Any] = {"discarded": 0.0, **stored, "kernel": kernel, "version": VERSION}
         for name, part in (("budget", budget), ("rule", rule)):
             nested = entries.get(name, {})

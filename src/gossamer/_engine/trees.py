@@ -15,7 +15,7 @@ from gossamer.kernels.base import flat
 
 
 class Trees(Native):
-    """An additive kernel of parts that split: a search tree per coordinate, in compiled code."""
+    """A semiseparable additive kernel: a search tree per coordinate, in compiled code."""
 
     backend = "native trees"
 
@@ -30,7 +30,7 @@ class Trees(Native):
         return float(np.sum(coefs.T * (self.score(points, mean=False) - self.number("offset"))))
 
     def effects(self, X: Array) -> Floats:
-        """What each coordinate adds to each score: (rows, coordinates, outputs)."""
+        """The contribution of each coordinate to each score: (rows, coordinates, outputs)."""
         out = np.empty((len(X), self.core.coordinates, self.core.outputs))
         for part in chunks(len(X)):
             self.core.effects(X[part], out[part])

@@ -1,6 +1,6 @@
-"""Budgets: which support point to give up when there is no room for another.
+"""Budgets: how many support points are kept, and what becomes of the function of an evicted point.
 
-A budget sees the expansion and the newcomer, and answers with a slot. The oldest of equals goes first.
+A budget sees the newcomer's kernel row and coefficients and the expansion, and answers with an `Admission`.
 """
 
 from gossamer import _registry

@@ -1,4 +1,4 @@
-"""What a budget is: how many support points are kept, and what becomes of those that are not."""
+"""The contract of a budget: how many support points are kept, and what becomes of the function of the others."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from gossamer.losses import Loss
     from gossamer.rules import Rule
 
-#: The answer of a budget that keeps the newcomer out.
+#: The slot of a newcomer that is not stored.
 REFUSE = -1
-#: The answer of a budget that wants to be asked once more, after what it has changed.
+#: The slot of an admission that changes the others first; `admit` is then called again.
 AGAIN = -2
 #: The most support points whose kernel values with each other are kept.
 LARGEST_GRAM = 4096
@@ -46,13 +46,13 @@ class Blend(NamedTuple):
     slot: int
     other: int
     h: float
-    factors: tuple[float, float]  # the new coefficient has so much of each
+    factors: tuple[float, float]  # weights of the two coefficients in the new one
     lost2: float  # the squared norm that is lost, with unscaled coefficients
     values: Callable[[Floats, Floats], Floats]  # kernel values of the new point from those of the two
 
 
 class Departure(NamedTuple):
-    """A point leaves; the others take over its function but for a part of squared norm ``outside``."""
+    """A point is evicted; the others take over its function but for a part of squared norm ``outside``."""
 
     slot: int
     shares: Floats
@@ -60,7 +60,7 @@ class Departure(NamedTuple):
 
 
 class Admission(NamedTuple):
-    """What a budget decides about a newcomer. Applied in the order of the fields below ``slot``, then the newcomer is
+    """A budget's decision about a newcomer. Applied in the order of the fields below ``slot``, then the newcomer is
     placed. The loop keeps the norm, the mean of all hypotheses and SVMD's trace right.
 
     slot : ``expansion.size`` appends it, another is overwritten, `REFUSE` makes it no point; `AGAIN`: ask once more.
@@ -83,7 +83,7 @@ class Admission(NamedTuple):
 
 
 class Budget(Stateful):
-    """How many support points are kept, and what becomes of the others. A subclass says `admit`, or only `choose`."""
+    """How many support points are kept, and what becomes of the others. A subclass has `admit`, or only `choose`."""
 
     twin: ClassVar[str | None] = None
     #: Whether the slots are coordinates of a space of finite dimension (`gossamer.budgets.features`) instead of points.
@@ -100,7 +100,7 @@ class Budget(Stateful):
             cls.admit = Budget.admit  # type: ignore[method-assign]
 
     def admit(self, newcomer: Newcomer, expansion: Expansion, state: dict[str, Any]) -> Admission:
-        """What becomes of a newcomer; ``state`` is the budget's own (see `initial_state`)."""
+        """Decide about a newcomer; ``state`` is the budget's own (see `initial_state`)."""
         size = float(np.sqrt(newcomer.move @ newcomer.move))
         return Admission(self.choose(expansion, size, newcomer.kappa))
 
@@ -115,7 +115,7 @@ class Budget(Stateful):
         return None
 
     def lost(self, norm: float, expansion: Expansion, state: dict[str, Any]) -> None:
-        """An admission is done, and a part of this norm was given up."""
+        """Called after an admission that has lost a part of this norm."""
 
     def expired(self, expansion: Expansion, time: int) -> int | None:
         """A slot whose term has no part in round ``time``, or None; asked at the end of each round for the next."""
@@ -138,12 +138,12 @@ class Budget(Stateful):
 
     @property
     def limit(self) -> int | None:
-        """The largest number of support points, None if there is none."""
+        """The largest number of support points; None if it is unlimited."""
         return None
 
     @property
     def drops(self) -> bool:
-        """Whether a support point may ever leave."""
+        """Whether support points may be evicted."""
         return True
 
     def compiled(self) -> tuple[str, tuple[float, ...]] | None:

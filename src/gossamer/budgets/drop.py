@@ -1,7 +1,4 @@
-"""Budgets: which support point to give up when there is no room for another.
-
-A budget sees the expansion and the newcomer, and answers with a slot. The oldest of equals goes first.
-"""
+"""Budgets that drop terms: the oldest, the lightest, a random one. Of equal terms the oldest is dropped."""
 
 from __future__ import annotations
 

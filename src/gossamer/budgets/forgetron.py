@@ -26,7 +26,7 @@ class Forgetron(_Sized):
 
     sum of sigma^2 k(x, x) + 2 sigma (1 - y f(x)),   sigma = phi |coefficient|, f after the shrinking,
 
-    stays below 15/32 of the mistakes (ALGORITHMS 3.5), which is what its mistake bound asks for.
+    stays below 15/32 of the mistakes (ALGORITHMS 3.5), as its mistake bound requires.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Forgetron(_Sized):
         return Admission(slot, keep=phi)
 
     def factor(self, sigma: float, kappa: float, value: float, left: float) -> tuple[float, float]:
-        """phi for a term of weight sigma at whose point y f(x) is ``value``, and its damage; ``left``: what may be."""
+        """phi for a term of weight sigma at whose point y f(x) is ``value``, and its damage; ``left``: the limit."""
         a, b = sigma * sigma * kappa - 2 * sigma * value, 2 * sigma
         phi = 1.0 if a + b <= left else 2 * left / (b + math.sqrt(max(0.0, b * b + 4 * a * left)))
         return phi, (a * phi + b) * phi

@@ -9,25 +9,26 @@ import numpy as np
 from gossamer._typing import Floats
 from gossamer.budgets.base import LEAST_PIVOT, Departure, project_row
 
-#: Changes between two looks at the error of Q ...
+#: Changes between two checks of the error of Q ...
 CHECK_EVERY = 64
-#: ... and the error of K Q - I from which it is made anew.
+#: ... and the error of K Q - I from which Q is rebuilt.
 MOST_ERROR = 1e-8
 
 
 class Inverse:
     """Q, and the part of a newcomer inside the span of the points.
 
-    With the newcomer's kernel values k: d = Q k are its ``weights`` on the points, k.d = ``inside`` is what they know
-    of it, r = k(x, x) - k.d the ``residual``, what they do not. Q with the newcomer is [[Q + dd'/r, -d/r], [-d'/r,
-    1/r]], and the part of point i outside the span of the others has the squared norm 1 / Q_ii.
+    With the newcomer's kernel values k: d = Q k are its ``weights`` on the points, k.d = ``inside`` is the squared
+    norm of its part in their span, r = k(x, x) - k.d the ``residual``, that of its part outside. Q with the
+    newcomer is [[Q + dd'/r, -d/r], [-d'/r, 1/r]], and the part of point i outside the span of the others has the
+    squared norm 1 / Q_ii.
     """
 
     def __init__(self) -> None:
         self.matrix: Floats = np.zeros((0, 0))
-        self.active = False  # Q is made when the budget is full for the first time
-        self.age = 0  # changes since Q was last looked at
-        self.due = False  # whether Q is being made, though points have left meanwhile
+        self.active = False  # Q is built when the budget is full for the first time
+        self.age = 0  # changes since the error of Q was last checked
+        self.due = False  # whether Q is being built, though points have been removed meanwhile
         self.weights: Floats = np.zeros(0)
         self.inside = self.residual = 0.0
 
@@ -58,11 +59,11 @@ class Inverse:
 
     @property
     def diagonal(self) -> Floats:
-        """Q_ii once the newcomer is there."""
+        """Q_ii after the newcomer has joined."""
         return np.asarray(np.diag(self.matrix) + self.weights**2 / self.residual)
 
     def append(self) -> None:
-        """The newcomer takes a place at the end."""
+        """Append the newcomer."""
         self.matrix = np.pad(self.matrix, (0, 1))
         self._update(np.append(self.weights, -1.0) / math.sqrt(self.residual), None)
 
@@ -78,7 +79,7 @@ class Inverse:
         return np.asarray(-second / pivot)
 
     def remove(self, slot: int) -> None:
-        """A point goes as it is, the last one takes its slot."""
+        """Remove a point; the last point takes its slot."""
         second, last = self.matrix[slot].copy(), len(self.matrix) - 1
         self._update(None, second / math.sqrt(second[slot]))
         self.matrix[slot], self.matrix[:, slot] = self.matrix[last], self.matrix[:, last]
@@ -95,7 +96,8 @@ class Inverse:
             self.matrix += np.outer(first, first)
 
     def worn(self, slot: int, gram: Floats) -> bool:
-        """Whether Q must be made anew: a diagonal that cannot be, or its error in one row, looked at now and then."""
+        """Whether Q has lost its accuracy and must be rebuilt: a diagonal entry is not positive, or the error of a row,
+        which is checked from time to time, is too large."""
         own = np.diag(self.matrix)
         if not ((own > 0) & (own < math.inf)).all():
             return True
@@ -107,10 +109,10 @@ class Inverse:
         return not float(np.abs(error).max()) <= MOST_ERROR
 
     def make(self, gram: Floats, tolerance: float = -math.inf) -> list[Departure]:
-        """Make Q from the kernel values of the points, by a Cholesky factor.
+        """Build Q from the kernel values of the points, by a Cholesky factor.
 
         Points whose part outside the span of those before them is at most ``tolerance`` of k(x, x) are returned: they
-        have to leave, and Q to be made again without them.
+        must be removed, and Q built again without them.
         """
         departures: list[Departure] = []
         m, kept = len(gram), np.zeros(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Merge: two points become the best single one between them."""
+"""Merge: the lightest point and another become the best single point between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets that project: what leaves is expressed by what stays."""
+"""Budgets that project: the function of an evicted point is expressed by the remaining points."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Projecting(Budget):
         return Admission(slot, inverse.replace(slot), pivot)
 
     def least(self, newcomer: Newcomer, expansion: Expansion, inverse: Inverse) -> int:
-        """Which slot is missed least once the newcomer is there; `REFUSE` if that is the newcomer itself."""
+        """The slot whose removal loses least once the newcomer is there; `REFUSE` if that is the newcomer itself."""
         losses = expansion.weights2 / inverse.diagonal
         least, size = float(losses.min()), math.sqrt(expansion.square(newcomer.move))
         if (size / expansion.scale) ** 2 * inverse.residual < least:
@@ -153,7 +153,7 @@ class Project(_Projecting):
 
 @dataclass(frozen=True)
 class Auto(_Projecting):
-    """`Project` with a size that finds itself: it doubles while what is lost matters, up to a limit of memory.
+    """`Project` with an adaptive size: it doubles while the losses matter, up to a limit of memory.
 
     A window is as many losses as there are points. If the norms of what was lost in it add up to more than ``share``
     of the norm of f, there is twice the room from then on (``learner.discarded`` counts all of it).
@@ -162,7 +162,7 @@ class Auto(_Projecting):
     ----------
     memory : the most bytes for the points and the two matrices of `Project`.
     start : the number of support points to begin with.
-    share : how much may be lost.
+    share : the share of the norm of f that a window may lose.
     size : the largest number of points, from ``memory`` and the first rows.
 
     >>> Auto(memory=1_000_000).resolve(np.zeros((1, 20))).size

@@ -119,7 +119,7 @@ def make_learner(
 def _make_of_parts(
     task: str, kernel: kernels.Kernel, shared: dict[str, Any], settings: dict[str, Any], strict: bool
 ) -> Online:
-    """An estimator of any parts; what else is given are parameters of its rule or its loss."""
+    """An estimator of any parts; the other settings are parameters of its rule or its loss."""
     own = [name for name in _registry.parameters(FACES[task]) if name not in HIDDEN]
     given = {**shared, **settings}
     made = FACES[task](kernel, **{key: given.pop(key) for key in own if key in given})

@@ -1,4 +1,4 @@
-"""The scikit-learn face of NORMA, SILK and SVMD.
+"""The scikit-learn estimators: four parts with names, defaults and the fit-predict interface.
 
 All have ``fit`` (start anew, ``n_passes`` passes), ``partial_fit`` (go on), ``predict_learn`` (predict each row, then
 learn it: the scores that an online evaluation counts) and ``predict``. A learned attribute ends in an underscore:

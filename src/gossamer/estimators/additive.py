@@ -26,12 +26,12 @@ METHODS = ("silk", "projection")
 #: On data in (0, 1): smooth over a tenth of their range. Tried with other kernels and lengths on one made and two real
 #: streams: Exponential(0.1) did as well, with rougher curves; Spline(1) made 1.1, 1.7 and 5.6 times its errors.
 SMOOTH = Matern(1.5, 0.1)
-#: Kernel values made at once where there is no tree to read.
+#: Kernel values computed at once where there is no tree.
 MOST_VALUES = 2**22
 
 
 class _Additive:
-    """An additive kernel in trees, and what each of its coordinates says."""
+    """A mixin: an additive kernel in trees, and the effect of each of its coordinates."""
 
     takes_new_features = False
 
@@ -46,7 +46,7 @@ class _Additive:
         return kernel
 
     def _start(self: Any, loss: Loss | None = None) -> Learner:
-        """A learner from the parameters, all of them checked."""
+        """A learner from the parameters, all validated."""
         fitting.check_parameters(self)
         _checks.one_of(self, "scale_target", getattr(self, "scale_target", False), [False, True])
         kernel = self._kernel()
@@ -71,7 +71,7 @@ class _Additive:
 
     @property
     def intercept_(self: Any) -> float:
-        """What the score has besides the effects of the features."""
+        """The part of the score that is not an effect of a feature."""
         return float(self._shift() + self._turned(np.array(_hypothesis(self._fitted(), bool(self._average()))[2])))
 
     @property
@@ -94,8 +94,8 @@ class _Additive:
         """f_i(x_i) for every row and coordinate: (rows, coordinates), and with more than two classes (..., classes).
 
         The sum over the coordinates and ``intercept_`` is the prediction of a regressor, and the `decision_function` of
-        a classifier. Read from the trees, or summed over all support points where there are none: with ``average``, or
-        a kernel that does not split.
+        a classifier. Read from the trees, or summed over all support points if there are no trees: with ``average``,
+        or a kernel that is not semiseparable.
         """
         learner = self._fitted()
         if learner.backend == "native trees" and not self._average():
@@ -108,7 +108,7 @@ class _Additive:
         return np.asarray(self._turned(_flat(learner, np.stack(effects, axis=1))))
 
     def curve(self: Any, coordinate: int | str, grid: Any) -> Floats:
-        """f_i at the places of ``grid``, in the units in which the coordinate came: one value each, or one per class.
+        """f_i at the places of ``grid``, in the units of the data: a value per place, or per place and class.
 
         ``coordinate`` is a number or one of ``coordinate_names_``.
         """
@@ -130,11 +130,11 @@ class _Additive:
         return np.asarray(self._turned(_flat(learner, _summed(base, places, points[:, [i]], coefs))))
 
     def _turned(self, values: Floats) -> Floats:
-        """Inner scores, or parts of them, as the outside sees them, but for `_shift`."""
+        """Inner scores, or parts of them, in the units of the targets, without `_shift`."""
         return values
 
     def _shift(self) -> float:
-        """What the outside sees for an inner score of 0."""
+        """The outer score for an inner score of 0."""
         return 0.0
 
 
@@ -166,7 +166,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
 
     Parameters
     ----------
-    kernel : the kernel of one number in whose space each f_i lies, or a list of one for each coordinate. `Exponential`,
+    kernel : the kernel of one number in whose space each f_i lies, or a list, one per coordinate. `Exponential`,
         `Matern`, `Brownian`, `Spline`, `Linear` and their sums learn in O(log m). The default suits (0, 1), where
         ``rescale`` puts the data; splines ("spline") are stiff there and take many more rows to bend.
     method : "silk" for implicit steps, which bear noise; "projection" for Herbster's projection onto the functions

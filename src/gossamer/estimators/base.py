@@ -1,4 +1,4 @@
-"""What all estimators share: a Learner made of the parameters, and the ways to feed it."""
+"""The base of all estimators: a Learner made of the parameters, and the methods that feed it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from gossamer.rules import Rule
 
 
 class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
-    """A Learner made of the parameters. A subclass says which loss, rule and budget they mean.
+    """A Learner made of the parameters. A subclass makes the loss, rule and budget.
 
-    Threads learn one after the other. What was learned is replaced in one step (`publish`), so that who reads
-    ``__dict__`` once, as `_known` does, has a learner and its classes of one moment.
+    Threads learn one after the other. The learned attributes are replaced in one step (`publish`): a single read of
+    ``__dict__``, as in `_known`, gives a learner and its classes of the same moment.
     """
 
     #: Whether a feature that comes later, 0 in all rows before, leaves the scores as they are.
@@ -61,7 +61,7 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
         return Learner(self.kernel, loss, self._rule(), self._budget(), average=self._average())
 
     def _average(self) -> bool | str:
-        """The ``average`` of the learner: "fit" is no business of it, but of `fitting`."""
+        """The ``average`` of the learner: "fit" is handled by `fitting`, not by the learner."""
         average: bool | str = _checks.one_of(self, "average", self.average, ["fit", False, True, "sparse"])
         return False if average == "fit" else average
 
@@ -77,7 +77,7 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
         return self._begin() if learner is None else learner
 
     def _known(self) -> dict[str, Any]:
-        """What was learned, all of one moment, whatever other threads learn."""
+        """A snapshot of the learned attributes, all of one moment, whatever other threads learn."""
         known: dict[str, Any] = self.__dict__
         if "learner_" not in known:
             check_is_fitted(self, "learner_")
@@ -104,7 +104,7 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
         return inputs.names(self, X, fitted="learner_" in self.__dict__)
 
     def _keep(self, learner: Learner, names: Array | None, **more: Any) -> None:
-        """The batch went well: this is the learner from now on, with what else is known now."""
+        """Publish the learner and the other learned attributes after a batch without errors."""
         now = {"learner_": learner, **more}
         if "learner_" not in self.__dict__:
             points = learner.points

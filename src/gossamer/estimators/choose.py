@@ -1,4 +1,4 @@
-"""The loss and the budget that the parameters of an estimator mean."""
+"""Make the loss and the budget from the parameters of an estimator."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def choose_loss_many(estimator: Any, classes: int | None) -> Loss:
         label_kernel = found.label_kernel
         step = found.step if step is None else step
         if isinstance(cost, Taxonomy):
-            place = np.argsort(np.array(cost.labels))  # the costs in the order of the inner numbers
+            place = np.argsort(np.array(cost.labels))  # the costs in the order of the codes
             cost, label_kernel = (np.array(m)[np.ix_(place, place)] for m in (cost.cost, cost.label_kernel))
             return Multiclass(cost, label_kernel, step=step)
         if cost is not None:

@@ -1,4 +1,4 @@
-"""The scikit-learn face of Herbster's projection algorithms and of those the papers compare with."""
+"""The estimators of Herbster's projection algorithms and of the algorithms that the papers compare with."""
 
 from __future__ import annotations
 

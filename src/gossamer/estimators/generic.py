@@ -1,6 +1,6 @@
 """Classifiers, regressors and detectors of any four parts; all other estimators are named recipes over them.
 
-The file is past 400 lines because the three are one concept: they differ in what y is.
+The file is long because the three are one concept: they differ in what y is.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         later.restore(_labels.widened(learner.state()))
         try:
             rest, _ = inputs.learn(later, X[split:], codes[split:], cut[1])
-        except BaseException:  # somebody's kernel failed: as if the first part had not been learned either
+        except BaseException:  # a user's kernel has failed: undo the first part as well
             learner.restore(first)
             raise
         known = _labels.count_known(codes[:split], len(self.__dict__.get("_order", [])))
@@ -160,7 +160,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return later, np.vstack([early, rest]), np.append(scores, rest[0, 1] - rest[0, 0])
 
     def _encoded(self, labels: Array, classes: Any) -> tuple[list[Any], bool, Floats]:
-        """All labels in the order of their inner numbers, whether they were given, and the numbers of this batch."""
+        """All labels in the order of their codes, whether they were given, and the codes of this batch."""
         order = self.__dict__.get("_order", [])
         if order and classes is None and labels.dtype.kind == self.classes_.dtype.kind:
             codes = _labels.encode(labels, order)
@@ -200,12 +200,12 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return -values if _labels.is_turned(self._order, self.classes_) else values
 
     def _columns(self) -> list[int]:
-        """Where each of ``classes_`` stands among the inner numbers."""
+        """The code of each of ``classes_``."""
         known = self.__dict__
         return [known["_order"].index(label) for label in known["classes_"].tolist()]
 
     def _predictions(self, X: Any) -> Predictions:
-        """The scores of rows, with what is known now."""
+        """The scores of rows, with the classes known now."""
         known = self._known()
         order = known["_order"]
         return Predictions(self._scores(X, known["learner_"]), order, known["classes_"], len(order))
@@ -242,7 +242,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     scale_target : whether the targets are centred and scaled as they come, so that their units do not matter; the
         parameters of loss and rule are then for targets so scaled.
 
-    Coefficients, norm and intercept are told in the units of the targets; ``learner_`` has them as it learns them.
+    Coefficients, norm and intercept are in the units of the targets; ``learner_`` has them in scaled units.
 
     >>> import gossamer
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
@@ -264,14 +264,14 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         self.average, self.n_passes, self.shuffle, self.random_state = average, n_passes, shuffle, random_state
 
     def _moments(self) -> _targets.Moments | None:
-        """The moments of the targets so far; None where they are learned as they are."""
+        """The moments of the targets so far; None if targets are not scaled."""
         if "learner_" in self.__dict__:
             found: _targets.Moments | None = self.__dict__.get("_target_moments")
             return found
         return _targets.NOTHING if getattr(self, "scale_target", False) else None
 
     def _units(self) -> tuple[float, float]:
-        """What 0 and 1 of the learner are outside."""
+        """The targets that 0 and 1 of the learner stand for."""
         moments = self._moments()
         return (0.0, 1.0) if moments is None else _targets.units(moments)
 
@@ -316,7 +316,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             targets = _checks.vector(self, "y", targets, rows)
             weights = _checks.weights(self, sample_weight, rows)
         except ValueError:
-            inputs.check(learner, X)  # what is wrong with X comes first
+            inputs.check(learner, X)  # errors of X come first
             raise
         scaled, means, deviations, moments = _targets.follow_all(moments, targets, weights)
         _targets.check_finite(self, moments, targets)
@@ -351,12 +351,12 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
 
     @property
     def intercept_(self) -> float:
-        """What a prediction has besides the terms of the support points: the learned offset b, and the mean target."""
+        """The constant part of a prediction: the learned offset b, and the mean target."""
         return super().intercept_ + self.target_mean_
 
     @property
     def discarded_(self) -> float:
-        """The RKHS norms of what the budget threw away, added up, in the units of the targets now."""
+        """The sum of the RKHS norms of the terms that the budget discarded, in the present units of the targets."""
         return self._fitted().discarded * self.target_scale_
 
     @property

@@ -1,9 +1,4 @@
-"""The scikit-learn face of NORMA, SILK and SVMD.
-
-All have ``fit`` (start anew, ``n_passes`` passes), ``partial_fit`` (go on), ``predict_learn`` (predict each row, then
-learn it: the scores that an online evaluation counts) and ``predict``. A learned attribute ends in an underscore:
-``support_vectors_``, ``dual_coef_``, ``intercept_``, ``n_seen_``, ``n_updates_``, ``norm_``, ``n_features_in_``.
-"""
+"""The estimators of NORMA, SILK and SVMD."""
 
 from __future__ import annotations
 

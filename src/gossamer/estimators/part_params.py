@@ -1,5 +1,5 @@
 """The parameters of the parts as parameters of the estimator, ``kernel__gamma``, ``rule__rate``, ``loss__delta``,
-``budget__size``: scikit-learn's grids ask for them."""
+``budget__size``: scikit-learn's grid search uses them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BASES: dict[str, type] = {"kernel": Kernel, "loss": Loss, "rule": Rule, "budget"
 
 
 class PartParameters:
-    """Parts are values: to set a parameter of one is to put another in its place, also where it was a name.
+    """A mixin. Parts are immutable: setting a parameter replaces the part, also if it was given by name.
 
-    Where an estimator has the parameters of its losses itself, those of a loss by name are not told a second time.
+    Where an estimator has the parameters of its losses itself, those of a loss by name are not listed a second time.
 
     >>> from gossamer import OnlineClassifier, SILKClassifier
     >>> model = SILKClassifier("rbf").set_params(kernel__gamma=0.5, budget__size=64)

@@ -16,7 +16,7 @@ from gossamer._engine.select import make_machine
 from gossamer._registry import overrides, own_rates
 from gossamer._typing import Floats
 from gossamer.bank.keyed import LABELS, Groups, Rows
-from gossamer.bank.objects import description, kind_of, primed
+from gossamer.bank.objects import description, primed, task_of
 from gossamer.estimators import (
     OnlineClassifier,
     OnlineDetector,
@@ -40,6 +40,8 @@ MAGIC = b"GSB\x01"
 #: Version, bytes of a number, flags; features, points, outputs, labels.
 SIZES = struct.Struct("<BBBxIIII")
 MANY, WIDE, ONE_KAPPA, INVERSE = 1, 2, 4, 8
+#: What the core, and the fingerprint of a file, call a task.
+KINDS = {"classification": "label", "regression": "real", "novelty": "none"}
 #: The numbers behind them, in order.
 NUMBERS = ("scale", "offset", "norm2", "level", "discarded")
 COUNTS = ("refresh_in", "steps", "updates", "mistakes")
@@ -99,7 +101,7 @@ class Compact:
         dtype: Any, classes: list[Any] | None, threads: int,
     ) -> None:  # fmt: skip
         self.model, self.features, self.dtype, self.threads = model, features, dtype, threads
-        self.classes, self.kind, self.own_width = classes, kind_of(model), own
+        self.classes, self.task, self.own_width = classes, task_of(model), own
         self.kernel: Kernel = last._start().kernel
         self.scaler = scaler
         parts = compiled_parts(learner)
@@ -117,9 +119,9 @@ class Compact:
         settings = {
             "kernel": learner.kernel.program(features), **parts, "many": many, "gram": learner.track_norm,
             "epsilon": rounding(np.zeros(0, dtype)), "features": features, "own_width": own, "scaler": scaling,
-            "kind": self.kind, "given": -1 if classes is None else len(classes),
+            "kind": KINDS[self.task], "given": -1 if classes is None else len(classes),
         }  # fmt: skip
-        self.targets = self.kind == "real" and last._moments() is not None
+        self.targets = self.task == "regression" and last._moments() is not None
         if self.targets:  # without them, the fingerprint is that of older versions
             settings["targets"] = True
         self.core: Any = (_core.Bank32 if dtype == np.float32 else _core.Bank64)(**settings)
@@ -129,7 +131,7 @@ class Compact:
 
     def _many(self, last: Any) -> Any:
         """The loss for more than two classes, if there can be any; None also if a part does not support it."""
-        if self.kind != "label" or not (self.several or (self.classes is None and last._structure() is None)):
+        if self.task != "classification" or not (self.several or (self.classes is None and last._structure() is None)):
             return None
         last = last_step(primed(self.model, self.classes))
         try:
@@ -267,7 +269,7 @@ class Compact:
         if not fits or named or points.shape[1] != self.features:
             rule = f"a model of {self.features} features in {self.dtype}, as the bank's, whose rows had no ids"
             raise _checks.wrong("ModelBank", "data", rule, model)
-        codes, labels = _codes(last._order if self.kind == "label" else [], labels)
+        codes, labels = _codes(last._order if self.task == "classification" else [], labels)
         same = len(points) > 0 and bool((state.kappas == state.kappas[0]).all())
         wide = state.steps >= 2**32
         inverse: Floats = state.budget.get("inverse", np.zeros(0))
@@ -341,7 +343,7 @@ class Compact:
         places = {"kernel": learner.kernel, "points": points, "dropped_points": points[:0], "budget": budget}
         learner.restore(plain.replace(**numbers, **counts, **arrays, **places, known=known))
         last.learner_, last.n_features_in_ = learner, features
-        if self.kind == "label":
+        if self.task == "classification":
             last._order, last.classes_ = order, np.unique(np.array(order))
             last._given = self.classes is not None
         return model

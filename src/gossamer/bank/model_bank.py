@@ -23,7 +23,7 @@ from gossamer.bank.compact import compact, head
 from gossamer.bank.files import read_file
 from gossamer.bank.keyed import Groups, RowError, Rows, UnknownKeyError
 from gossamer.bank.manifest import MOST_FEATURES, Manifest, to_json
-from gossamer.bank.objects import Estimators, description, kind_of, shape_of
+from gossamer.bank.objects import Estimators, description, shape_of, task_of
 from gossamer.bank.shelf import Shelf
 from gossamer.estimators import inputs, labels as _labels
 from gossamer.estimators.divergence import watch
@@ -89,7 +89,7 @@ class ModelBank:
         if self.threads > MOST_THREADS:
             raise _checks.wrong(self, "threads", f"an int in [1, {MOST_THREADS}]", threads)
         self._reports = _checks.one_of(self, "errors", errors, ["raise", "report"]) == "report"
-        self._kind = kind_of(model)
+        self._task = task_of(model)
         self._given = self._given_classes(classes)
         self._labels: list[Any] = [] if self._given is None else list(self._given)
         self.errors: list[RowError] = []
@@ -186,9 +186,9 @@ class ModelBank:
         a detector.
         """
         scores, winners = self._score(keys, X, unknown)
-        if self._kind == "real":
+        if self._task == "regression":
             return scores
-        if self._kind == "none":
+        if self._task == "novelty":
             return np.where(np.isnan(scores), 0, np.where(scores < 0, -1, 1))
         whole = bool((winners >= 0).all())
         labels = np.array(self._labels) if whole else np.array([*self._labels, None], dtype=object)
@@ -438,7 +438,7 @@ class ModelBank:
             classes = structure.labels if isinstance(structure, Taxonomy) else None
         if classes is None:
             return None
-        if self._kind != "label":
+        if self._task != "classification":
             raise _checks.wrong(self, "classes", "None for a model without labels", classes)
         labels: list[Any] = _labels.unique(self, "classes", np.asarray(classes))[0].tolist()
         return labels
@@ -448,10 +448,10 @@ class ModelBank:
 
     def _targets(self, rows: Rows, y: Any) -> list[Any]:
         """Give the rows their targets; returns all labels."""
-        if self._kind == "label":
+        if self._task == "classification":
             rows.y, labels = keyed.label_targets(self, rows, y, self._labels, self._given is not None)
             return labels
-        if self._kind == "real":
+        if self._task == "regression":
             rows.y = keyed.real_targets(self, rows, y)
         return []
 

@@ -16,7 +16,6 @@ from gossamer import _checks, store
 from gossamer._locks import as_worker
 from gossamer._typing import Floats, Ints
 from gossamer.bank.keyed import Groups, Rows
-from gossamer.estimators import OnlineClassifier, OnlineDetector
 from gossamer.estimators.divergence import hush
 from gossamer.estimators.pipelines import last_step
 from gossamer.store.nodes import Encoder
@@ -25,12 +24,10 @@ from gossamer.store.nodes import Encoder
 BASE = 16_000
 
 
-def kind_of(model: Any) -> str:
-    """The target of a model: "label", "none" (a detector) or "real"."""
-    last = last_step(model)
-    if isinstance(last, OnlineClassifier):
-        return "label"
-    return "none" if isinstance(last, OnlineDetector) else "real"
+def task_of(model: Any) -> str:
+    """The task of a model's last step: "classification", "regression" or "novelty"."""
+    task: str = getattr(last_step(model), "task", "regression")
+    return task
 
 
 def primed(model: Any, labels: list[Any] | None) -> Any:
@@ -66,7 +63,7 @@ class Estimators:
     def __init__(self, model: Any, features: int, dtype: Any, classes: list[Any] | None, threads: int) -> None:
         self.model, self.features, self.dtype = model, features, dtype
         self.classes, self.threads = classes, threads
-        self.kind = kind_of(model)
+        self.task = task_of(model)
 
     def learn(
         self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
@@ -107,8 +104,8 @@ class Estimators:
             if out.ndim == 2:
                 out[at] = model._predictions(X).by_class(classes)
             else:
-                out[at] = model.predict(X) if self.kind == "real" else model.decision_function(X)
-            if self.kind == "label":
+                out[at] = model.predict(X) if self.task == "regression" else model.decision_function(X)
+            if self.task == "classification":
                 winners[at] = [numbers[label] for label in model.predict(X).tolist()]
 
         return self._answer(states, groups, answer)
@@ -156,7 +153,7 @@ class Estimators:
     def _targets(self, y: Floats | None, at: Any, labels: list[Any]) -> Any:
         if y is None:
             return None
-        return np.array(labels)[y[at].astype(np.int64)] if self.kind == "label" else y[at]
+        return np.array(labels)[y[at].astype(np.int64)] if self.task == "classification" else y[at]
 
     # ------------------------------------------------------------------------------------------------------- states
 

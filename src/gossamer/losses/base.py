@@ -17,8 +17,8 @@ Real = Any  # a float, or an array of them: every formula of a loss is written f
 
 
 class Loss:
-    """A convex function of the score. ``target`` says what y is: "binary" (-1, +1), "real", "none", or "label"
-    (0, 1, ...; then the score is a vector, one entry per class).
+    """A convex function of the score. ``target`` says what y is: "binary" (-1, +1) and "label" (0, 1, ...; then the
+    score is a vector, one entry per class) for the task classification, "real" for regression, "none" for novelty.
 
     A loss with a ``nu`` has a level (margin, epsilon or delta) that follows the stream: `at` gives the loss at another
     level, `adapt` the level after one more example.

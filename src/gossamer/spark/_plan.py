@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from gossamer import _checks, store
-from gossamer.bank.objects import kind_of
+from gossamer.bank.objects import task_of
 from gossamer.estimators.pipelines import last_step
 from gossamer.spark._rows import Task
 
@@ -50,9 +50,9 @@ class Plan:
     @property
     def label_type(self) -> str:
         """The type of a prediction."""
-        if self.task.kind == "real":
+        if self.task.kind == "regression":
             return "double"
-        if self.task.kind == "none":
+        if self.task.kind == "novelty":
             return "boolean"
         return {str: "string", bool: "boolean", int: "bigint", float: "double"}[type(self.task.labels[0])]
 
@@ -73,10 +73,10 @@ class Plan:
         if self.target is not None:
             target = _quoted(self.target)
             bad.append(f"when {target} is null then 'The target is missing.'")
-            if self.task.kind == "real":
+            if self.task.kind == "regression":
                 target = f"try_cast({target} as double)"
                 bad.append(_no_number(self.target, target))
-            nothing = NOTHING.get(self.types[self.target], "0") if self.task.kind == "label" else "0"
+            nothing = NOTHING.get(self.types[self.target], "0") if self.task.kind == "classification" else "0"
             columns.append(sql.expr(f"coalesce({target}, {nothing})").alias("target"))
         nothing = "''" if self.key_type == "string" else "0"
         return df.select(
@@ -119,7 +119,7 @@ def plan(
         raise _checks.wrong(owner, "features", "a list of names of columns", features)
     features = tuple(features)
     kind = _kind(owner, model)
-    if learns and (target is None) != (kind == "none"):
+    if learns and (target is None) != (kind == "novelty"):
         rule = "None for a detector" if target is not None else f"given for {type(last_step(model)).__name__}"
         raise _checks.wrong(owner, "target", rule, target)
     for parameter, name in [("key", key), ("order", order), *(("features", name) for name in features)]:
@@ -155,11 +155,11 @@ def _kind(owner: str, model: Any) -> str:
         if not made.takes_any() and made.resolve(rng.normal(size=(20, 2))) != made.resolve(rng.normal(size=(20, 2))):
             rule = "with a kernel whose parameters are numbers, or models would depend on how rows fall into batches"
             raise _checks.wrong(owner, "model", rule, kernel)
-    return kind_of(model)
+    return task_of(model)
 
 
 def _labels(owner: str, model: Any, kind: str, classes: Any) -> tuple[Any, ...]:
-    if kind != "label":
+    if kind != "classification":
         if classes is not None:
             raise _checks.wrong(owner, "classes", f"None for {type(last_step(model)).__name__}", classes)
         return ()

@@ -21,8 +21,8 @@ class Task:
     """The configuration of a worker, all of it plain data."""
 
     model: bytes  # as gossamer.store writes it
-    kind: str  # "label", "real" or "none"
-    labels: tuple[Any, ...]  # sorted; empty unless kind is "label"
+    kind: str  # "classification", "regression" or "novelty"
+    labels: tuple[Any, ...]  # sorted; empty unless kind is "classification"
     features: int
     single: bool  # whether rows are float32
     late: str
@@ -80,7 +80,7 @@ def _coded(column: Any) -> tuple[Array, list[Any]]:
 
 
 def _targets(task: Task, column: Any) -> Array:
-    if task.kind == "real":
+    if task.kind == "regression":
         return np.asarray(column.to_numpy())
     codes, names = _coded(column)
     return np.array(names)[codes]  # texts as texts, not as objects

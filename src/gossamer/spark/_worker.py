@@ -72,15 +72,15 @@ def _results(task: Task, rows: Rows, scores: Array) -> Any:
     fine, single = rows.fine(), scores[:, 0]
     if scores.shape[1] > 1:
         winners, single = scores.argmax(axis=1), scores.max(axis=1)
-    elif task.kind == "label":
+    elif task.kind == "classification":
         winners = (single >= 0).astype(int)
     nothing = None if fine.all() else ~fine
     value = pa.array(single, mask=nothing)
-    if task.kind == "label":
+    if task.kind == "classification":
         kind = text_of(rows.table) if isinstance(task.labels[0], str) else None
         prediction = pa.array(list(task.labels), kind).take(pa.array(winners, mask=nothing))
     else:
-        prediction = value if task.kind == "real" else pa.array(single < 0, mask=nothing)
+        prediction = value if task.kind == "regression" else pa.array(single < 0, mask=nothing)
     errors = pa.nulls(len(fine), text_of(rows.table))
     if nothing is not None:
         errors = pa.array([rows.errors.get(place) for place in range(len(fine))], text_of(rows.table))

@@ -204,6 +204,26 @@ struct Expansion {
         for (int i = 0; i < size(); ++i) measure(i);
     }
 
+    // f <- f + sum_c move[c] sum_i direction[i] k((x_i, c), .); with the kernel values of the slots, without a trace
+    void add_along(const double* move, const Values& direction) {
+        const int m = size();
+        scores_.resize(m);  // K direction
+        for (int i = 0; i < m; ++i) {
+            gather(i);
+            scores_[i] = tiles<double>().dot(leaving_.data(), direction.data(), m);
+        }
+        double cross = 0;
+        for (int c = 0; c < outputs(); ++c)
+            for (int i = 0; i < m; ++i) cross += 2 * move[c] * joint(i, c) * scores_[i];
+        const double squared = tiles<double>().dot(direction.data(), scores_.data(), m);
+        change_all(
+            [&](Values& a, int c) {
+                tiles<double>().rank_two(a.data(), move[c] / scale, direction.data(), 0.0, direction.data(), m);
+            },
+            [](Values&, int) {});
+        add_to_norm(cross, std::max(0.0, squared) * square(move));
+    }
+
     // a' K_Y a of a slot's coefficients, unscaled; and of two slots'
     double weight2(int slot) const {
         return labels.empty() ? sizes[slot] * sizes[slot] : product(slot, slot);

@@ -29,28 +29,12 @@ public:
     void use(Kernel kernel) { kernel_ = std::move(kernel); }
 
     // whether a row may be learned or scored: finite, and so is k(x, x)
-    bool accepts(const T* x) const {
-        if (!tiles<T>().finite(x, d_) || !kernel_.inside(x)) return false;
-        if (kernel_.bounded()) return true;
-        static thread_local Rows<T> row;
-        static thread_local std::vector<double> kappa;
-        row.single(x, d_);
-        row.diagonal(kernel_, d_, kappa);
-        return std::isfinite(kappa[0]);
-    }
+    bool accepts(const T* x) const { return gossamer::accepts(kernel_, x, d_, kernel_.bounded()); }
 
     // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
     void learn(const T* x, std::int64_t n, const Block<T>& all) {
-        const auto from = [](auto* p, std::int64_t i) { return p == nullptr ? p : p + i; };
         for (std::int64_t i = 0; i < n;) {
-            Block<T> block = all;
-            block.rows = static_cast<int>(std::min<std::int64_t>(n - i, rows_at_once()));
-            block.y = from(all.y, i);
-            block.weights = from(all.weights, i);
-            block.rates = from(all.rates, i);
-            block.ids = from(all.ids, i);
-            block.scores = all.scores + i * all.columns;
-            block.levels = from(all.levels, i);
+            Block<T> block = all.part(i, static_cast<int>(std::min<std::int64_t>(n - i, rows_at_once())));
             const std::int64_t before = loop_.updates;
             learn_block(x + i * d_, block);
             const double share = static_cast<double>(loop_.updates - before) / block.rows;

@@ -32,6 +32,21 @@ template <class T> struct Block {
     double* scores = nullptr;            // [row * columns + output]; -inf for a class not yet seen
     int columns = 1;
     double* levels = nullptr;            // may be null
+
+    // some rows of it, without their kernel values
+    template <class U = T> Block<U> part(std::int64_t first, int count) const {
+        const auto from = [first](auto* p) { return p == nullptr ? p : p + first; };
+        Block<U> some;
+        some.rows = count;
+        some.y = from(y);
+        some.weights = from(weights);
+        some.rates = from(rates);
+        some.ids = from(ids);
+        some.scores = scores + first * columns;
+        some.columns = columns;
+        some.levels = from(levels);
+        return some;
+    }
 };
 
 class Loop {
@@ -45,10 +60,15 @@ public:
                 with_ids_ = expansion.with_ids = r.needs_ids;
                 with_trace_ = r.needs_trace;
                 trace_matters_ = r.trace_matters();
+                moves_all_ = r.moves_all;
+                rule_follows_ = r.follows;
+                static_assert(!(r.moves_all && r.needs_trace), "the trace does not follow a direction");
                 expansion.rate = r.rate;
             },
             this->rule);
         if (with_trace_) expansion.trace.resize(1);
+        if (moves_all_ && !with_gram)
+            throw std::invalid_argument("The 'gram' parameter of the core must be true for a rule that moves all points.");
         std::visit(
             [&](const auto& b) {
                 needs_kernel_ = b.needs_kernel;
@@ -160,7 +180,8 @@ public:
             const int own = with_ids_ && block.ids != nullptr ? slot_of(block.ids[t]) : refuse;
             Example example{f_.data(), with_trace_ ? v_.data() : nullptr, e.outputs(), e.offset, y, kappa,
                             rate(block, t), block.weights == nullptr ? 1.0 : block.weights[t], e.norm2,
-                            own == refuse ? 0.0 : e.scale * e.raw[0][own], updates, e.inner, e.rate};
+                            own == refuse ? 0.0 : e.scale * e.raw[0][own], updates, e.inner, e.rate, along_};
+            if (moves_all_) look_along(t, block);
             Step step = decide(example);
             if constexpr (!Source::direct)
                 if (reaches_ && own == refuse && kappa > 0 && moves()) {
@@ -190,6 +211,8 @@ public:
             if (kappa > 0 && (largest(move_) * kappa > epsilon * largest_score ||
                               (trace_matters_ && largest(trace_move_) * kappa > epsilon * largest(v_)))) {
                 ++updates;
+                if (rule_follows_) std::visit([&](auto& r) { r.took(example, move_.data()); }, rule);
+                if (moves_all_) add_along(t, block);
                 own == refuse ? admit(t, kappa, block, source) : revise(own, t, block, source);
             }
             for (int gone; expires_ && (gone = expired()) != refuse;) {
@@ -223,7 +246,8 @@ public:
 
     // for a learner without kernel values: trees, features
     void forbid_kernel() const {
-        if (needs_kernel_) throw std::invalid_argument("The 'budget' parameter of the core must be one without kernel values.");
+        if (needs_kernel_ || moves_all_)
+            throw std::invalid_argument("The parts of a learner without kernel values must not ask for them.");
     }
 
     Loss loss;
@@ -237,10 +261,12 @@ public:
 private:
     PartialSums sums_;
     Values f_, v_, move_, trace_move_;  // of the current example
-    Values row_;                        // its kernel values, where they are needed in a row
+    Values row_, direction_;            // its kernel values, where they are needed in a row; of a rule that moves all
+    Along along_;
     Values values_;                     // from a direct source
-    bool with_ids_ = false, with_trace_ = false, trace_matters_ = false;               // needs of the rule
-    bool needs_kernel_ = false, reaches_ = false, expires_ = false, follows_ = false;  // and the budget
+    // what the rule asks for, and the budget
+    bool with_ids_ = false, with_trace_ = false, trace_matters_ = false, moves_all_ = false, rule_follows_ = false;
+    bool needs_kernel_ = false, reaches_ = false, expires_ = false, follows_ = false;
     Target target_ = Target::real;
 
     bool moves() const { return largest(move_) != 0 || (trace_matters_ && largest(trace_move_) > 0); }
@@ -263,11 +289,15 @@ private:
         newcomer.finish();
     }
 
+    template <class T> void read_row(int t, const Block<T>& block) {
+        row_.resize(expansion.size());
+        for (int i = 0; i < expansion.size(); ++i) row_[i] = static_cast<double>(block.g[i * block.ld + t]);
+    }
+
     // f and v at row t once more, after the coefficients have changed
     template <class T> void see(int t, const Block<T>& block) {
         const Expansion& e = expansion;
-        row_.resize(e.size());
-        for (int i = 0; i < e.size(); ++i) row_[i] = static_cast<double>(block.g[i * block.ld + t]);
+        read_row(t, block);
         const auto sum = [&](const Values& coefs) { return tiles<double>().dot(row_.data(), coefs.data(), e.size()); };
         for (int c = 0; c < e.outputs(); ++c) f_[c] = e.scale * sum(e.raw[c]);
         e.join(f_.data());
@@ -294,6 +324,7 @@ private:
         e.place(slot, move_.data(), trace_move_.data(), kappa, steps, block.ids == nullptr ? -steps : block.ids[t],
                 f_.data(), with_trace_ ? v_.data() : nullptr, block.g + t, block.ld);
         source.place(t, slot);
+        if (rule_follows_) std::visit([&](auto& r) { r.placed(slot); }, rule);
         appended ? sums_.extend(e, block.g, slot, t + 1) : sums_.slot(e, block.g, slot, t + 1);
     }
 
@@ -385,9 +416,13 @@ private:
     }
 
     template <class T, class Source> void remove(int slot, int from, const Block<T>& block, Source& source) {
+        if (follows_) std::visit([&](auto& b) { b.removed(slot); }, budget);
+        if (rule_follows_) std::visit([&](auto& r) { r.removed(slot); }, rule);
+        drop(slot, from, block, source);
+    }
+    template <class T, class Source> void drop(int slot, int from, const Block<T>& block, Source& source) {
         const int last = expansion.size() - 1;
         expansion.remove(slot);
-        if (follows_) std::visit([&](auto& b) { b.removed(slot); }, budget);
         if (slot != last) std::copy_n(block.g + last * block.ld, block.ld, block.g + slot * block.ld);
         source.remove(slot, last);
         sums_.slot(expansion, block.g, slot, from);
@@ -396,13 +431,33 @@ private:
 
     // f = 0; a space of features stays
     template <class T, class Source> void forget_all(int t, const Block<T>& block, Source& source) {
-        if (follows_) std::visit([](auto& b) { b.forgotten(); }, budget);
         if constexpr (Source::spreads)
             source.forget();
         else
-            while (expansion.size() > 0) remove(expansion.size() - 1, t + 1, block, source);
+            while (expansion.size() > 0) drop(expansion.size() - 1, t + 1, block, source);
         expansion.scale = 1;
         expansion.norm2 = 0;
+        if (follows_) std::visit([](auto& b) { b.forgotten(); }, budget);
+        if (rule_follows_) std::visit([](auto& r) { r.forgotten(); }, rule);
+    }
+
+    // the kernel values of row t, and room for a direction over the points, which is 0 unless the rule writes it
+    template <class T> [[gnu::noinline]] void look_along(int t, const Block<T>& block) {
+        read_row(t, block);
+        direction_.assign(row_.size(), 0.0);
+        along_ = {row_.data(), direction_.data(), expansion.size()};
+    }
+
+    // the part of a step that moves the points
+    template <class T> [[gnu::noinline]] void add_along(int t, const Block<T>& block) {
+        Expansion& e = expansion;
+        if (e.size() == 0) return;
+        e.add_along(move_.data(), direction_);
+        const double here = tiles<double>().dot(row_.data(), direction_.data(), e.size());
+        Values moved = move_;
+        e.join(moved.data());
+        for (int c = 0; c < e.outputs(); ++c) f_[c] += moved[c] * here;
+        sums_.all(e, block.g, t + 1);
     }
 };
 

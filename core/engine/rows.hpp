@@ -1,6 +1,7 @@
 // Kernel values of rows against support points: of a packed block of rows, or of one row.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "engine/kernel.hpp"
@@ -167,5 +168,17 @@ private:
             onedim().add64(c.terms.data(), count, x, keys, n, out);
     }
 };
+
+// Whether a row may be learned or scored: finite, in the kernel's domain, and k(x, x) finite, which is computed unless it is
+// known to be bounded.
+template <class T> bool accepts(const Kernel& kernel, const T* x, int d, bool bounded) {
+    if (!tiles<T>().finite(x, d) || !kernel.inside(x)) return false;
+    if (bounded) return true;
+    static thread_local Rows<T> row;
+    static thread_local std::vector<double> kappa;
+    row.single(x, d);
+    row.diagonal(kernel, d, kappa);
+    return std::isfinite(kappa[0]);
+}
 
 }  // namespace gossamer

@@ -53,15 +53,7 @@ public:
     const std::vector<T>& dropped_points() const { return none_; }
 
     // whether a row may be learned or scored: finite, and so is k(x, x)
-    bool accepts(const T* x) const {
-        if (!tiles<T>().finite(x, d_) || !kernel_.inside(x)) return false;
-        if (waves_ || kernel_.bounded()) return true;
-        static thread_local Rows<T> row;
-        static thread_local std::vector<double> kappa;
-        row.single(x, d_);
-        row.diagonal(kernel_, d_, kappa);
-        return std::isfinite(kappa[0]);
-    }
+    bool accepts(const T* x) const { return gossamer::accepts(kernel_, x, d_, waves_ || kernel_.bounded()); }
 
     // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
     void learn(const T* x, std::int64_t n, const Block<T>& all) {
@@ -70,18 +62,11 @@ public:
             make(x + first * d_, count, block_);
             for (int t = 0; t < count; ++t) {
                 const std::int64_t i = first + t;
-                const auto from = [i](auto* p) { return p == nullptr ? p : p + i; };
                 Source source{*this, x + i * d_, t, block_.of(t)};
                 source.look();
-                Block<double> block;
-                block.rows = 1;
+                Block<double> block = all.template part<double>(i, 1);
                 block.kappas = &source.kappa;
-                block.y = from(all.y);
-                block.weights = from(all.weights);
-                block.rates = from(all.rates);
-                block.scores = all.scores + i * all.columns;
-                block.columns = all.columns;
-                block.levels = from(all.levels);
+                block.ids = nullptr;  // no row has a slot of its own
                 loop_.run(block, source);
             }
             first += count;

@@ -1,6 +1,5 @@
 // The border of the bank: states are Python's bytes, and the GIL is released while the rows are learned. Locks: border.hpp.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -11,6 +10,7 @@
 #include <tuple>
 
 #include "bank/bank.hpp"
+#include "python/arrays.hpp"
 #include "python/border.hpp"
 
 namespace nb = nanobind;
@@ -20,11 +20,6 @@ using namespace gossamer;
 namespace {
 
 using States = nb::typed<nb::list, nb::object>;  // of bytes, or None for a new model
-using Spec = std::pair<std::string, Numbers>;
-template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class V> using Vector = nb::ndarray<const V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Out = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class V> using Room = nb::ndarray<V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void expect(bool right, const char* what) {
     if (!right) throw std::invalid_argument(std::string("The arguments of a bank must fit together: ") + what + ".");
@@ -46,8 +41,8 @@ template <class T> std::vector<typename Bank<T>::State> pointers(const States& s
 
 template <class T>
 Call<T> make_call(const Bank<T>& bank, std::size_t models, const Matrix<T>& x, const Vector<std::int64_t>& rows,
-                  const Vector<std::int64_t>& starts, const Vector<std::int32_t>& ranks, const Out& out,
-                  const Room<std::uint8_t>& refused, bool columns) {
+                  const Vector<std::int64_t>& starts, const Vector<std::int32_t>& ranks, const MatrixOut<double>& out,
+                  const VectorOut<std::uint8_t>& refused, bool columns) {
     const std::size_t n = x.shape(0);
     expect(x.shape(1) == static_cast<std::size_t>(bank.features()), "the features of x");
     expect(starts.size() == models + 1 && starts.data()[0] == 0, "a start for each state");
@@ -100,8 +95,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
             "learn",
             [](B& self, const States& states, Matrix<T> x, std::optional<Vector<double>> y,
                std::optional<Vector<double>> weights, Vector<std::int64_t> rows, Vector<std::int64_t> starts,
-               Vector<std::int32_t> ranks, std::optional<Vector<double>> gammas, Out out,
-               Room<std::uint8_t> refused, bool columns, int threads) {
+               Vector<std::int32_t> ranks, std::optional<Vector<double>> gammas, MatrixOut<double> out,
+               VectorOut<std::uint8_t> refused, bool columns, int threads) {
                 const auto found = pointers<T>(states);
                 Call<T> call = make_call<T>(self, found.size(), x, rows, starts, ranks, out, refused, columns);
                 if (y) expect(y->size() == x.shape(0), "a target for each row");
@@ -132,7 +127,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def(
             "score",
             [](B& self, const States& states, Matrix<T> x, Vector<std::int64_t> rows, Vector<std::int64_t> starts,
-               Vector<std::int32_t> ranks, Out out, Room<std::uint8_t> refused, Room<std::int64_t> winners,
+               Vector<std::int32_t> ranks, MatrixOut<double> out, VectorOut<std::uint8_t> refused, VectorOut<std::int64_t> winners,
                bool columns, int threads) {
                 const auto found = pointers<T>(states);
                 Call<T> call = make_call<T>(self, found.size(), x, rows, starts, ranks, out, refused, columns);

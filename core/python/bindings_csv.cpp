@@ -1,27 +1,16 @@
 // The border between Python and the parser of comma-separated values.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "io/csv.hpp"
+#include "python/arrays.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace gossamer;
 
-namespace {
-
-template <class T> auto owned(std::vector<T>&& values, std::vector<std::size_t> shape) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner);
-}
-
-}  // namespace
-
 void bind_csv(nb::module_& m) {
-    using Result = nb::typed<nb::dict, nb::str, nb::object>;
     m.attr("CSV_IGNORED") = int(Slots::ignored);
     m.attr("CSV_TARGET") = int(Slots::target);
     m.attr("CSV_TEXT") = int(Slots::first_text);
@@ -46,7 +35,7 @@ void bind_csv(nb::module_& m) {
             // the codes of all texts are rows of one matrix: a table may have many columns, and an array takes memory
             std::vector<std::int32_t> all(texts * n, -1);
             for (std::size_t i = 0; i < texts; ++i) std::copy(out.texts[i].codes.begin(), out.texts[i].codes.end(), all.data() + i * n);
-            const nb::object codes = nb::cast(owned(std::move(all), {texts, n}));
+            const nb::object codes = nb::cast(array(std::move(all), {texts, n}));
             nb::list columns;
             for (std::size_t i = 0; i < texts; ++i) {
                 nb::list values;
@@ -56,12 +45,12 @@ void bind_csv(nb::module_& m) {
             }
             static const char* const errors[] = {"",           "too_few",     "too_many",  "not_number",
                                                  "not_finite", "after_quote", "open_quote"};
-            Result result;
-            result["X"] = owned(std::move(out.matrix), {n, width});
-            result["y"] = owned(std::move(out.target), {n});
+            State result;
+            result["X"] = array(std::move(out.matrix), {n, width});
+            result["y"] = array(std::move(out.target), {n});
             result["texts"] = columns;
-            result["starts"] = owned(std::move(out.starts), {n + 1});
-            result["lines"] = owned(std::move(out.lines), {n + 1});
+            result["starts"] = array(std::move(out.starts), {n + 1});
+            result["lines"] = array(std::move(out.lines), {n + 1});
             result["missing"] = out.missing;
             result["error"] = errors[static_cast<int>(out.error)];
             result["column"] = out.error_column;

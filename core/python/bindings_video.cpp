@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "python/arrays.hpp"
 #include "python/border.hpp"
 #include "video/video.hpp"
 
@@ -19,17 +20,10 @@ using namespace gossamer;
 namespace {
 
 using Frame = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::device::cpu>;
-using Mask = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Image = nb::ndarray<std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Scores = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Mask = MatrixOut<std::uint8_t>;
+using Image = Dense<std::uint8_t, 3>;
+using Scores = MatrixOut<float>;
 using Options = nb::typed<nb::dict, nb::str, double>;
-using State = nb::typed<nb::dict, nb::str, nb::object>;
-
-template <class T> auto array(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
 
 std::invalid_argument wrong(const std::string& name, const std::string& rule) {
     return std::invalid_argument("The '" + name + "' entry of a PixelBank's state must be " + rule + ".");
@@ -71,7 +65,7 @@ void restore(PixelBank& bank, const State& state) {
     if (made.frames < 0) throw wrong("frames", "an int in [0, inf)");
     each_array(made, [&](const char* name, auto& values, std::ptrdiff_t size) {
         using T = typename std::decay_t<decltype(values)>::value_type;
-        nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu> a;
+        Vector<T> a;
         if (!state.contains(name) || !nb::try_cast(state[name], a, false) || static_cast<std::ptrdiff_t>(a.size()) != size)
             throw wrong(name, "an array of " + std::to_string(size) + " numbers");
         values.assign(a.data(), a.data() + a.size());

@@ -75,7 +75,6 @@ public:
     // n rows, row-major; `all` points at their targets, weights, rates, ids, scores and levels
     void learn(const T* x, std::int64_t n, const Block<T>& all) {
         for (std::int64_t i = 0; i < n; ++i) {
-            const auto from = [i](auto* p) { return p == nullptr ? p : p + i; };
             const T* row = x + i * d_;
             read_keys(row, keys_);
             if (i == 0) fetch(trees_, keys_.data());
@@ -85,17 +84,9 @@ public:
             }
             const double kappa = kernel(keys_, keys_), kappa0 = kappa > tiny_kappa ? kappa : 0.0;
             double value = 0;
-            Block<double> block;
+            Block<double> block = all.template part<double>(i, 1);
             block.g = &value;
-            block.rows = 1;
             block.kappas = &kappa0;
-            block.y = from(all.y);
-            block.weights = from(all.weights);
-            block.rates = from(all.rates);
-            block.ids = from(all.ids);
-            block.scores = all.scores + i * all.columns;
-            block.columns = all.columns;
-            block.levels = from(all.levels);
             Source source{*this, row};
             loop_.run(block, source);
         }

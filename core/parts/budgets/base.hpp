@@ -22,8 +22,8 @@ struct BudgetBase {
     NoState state;
     template <class N> double reach(N& newcomer) { return newcomer.kappa; }
     int expired(const Expansion&, std::int64_t) const { return refuse; }
-    void removed(int) {}   // the last slot has taken the place of a slot
-    void forgotten() {}    // all points leave
+    void removed(int) {}  // the last slot has taken the place of a slot
+    void forgotten() {}   // all points have left
 };
 
 inline int oldest_slot(const Expansion& e) {

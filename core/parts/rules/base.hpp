@@ -15,6 +15,14 @@ namespace gossamer {
 
 constexpr double tiny_kappa = 1e-300;  // k(x, x) up to here counts as zero
 
+// For a rule that moves all points: the newcomer's kernel values, and the direction over the points to write. The step then
+// goes along k(x, .) + sum_i direction[i] k(x_i, .), for each output by its move.
+struct Along {
+    const double* row = nullptr;
+    double* direction = nullptr;
+    int points = 0;
+};
+
 struct Example {
     const double* f;  // the scores, without the offset, one per output
     const double* v;  // SVMD's trace at x, or null
@@ -24,6 +32,7 @@ struct Example {
     double own;            // the coefficient this example already has, if it came before (Adatron)
     std::int64_t updates;  // so far
     double inner, last_rate;  // of the trace: <f, v> and the step size before
+    const Along& along;
     double score() const { return f[0] + offset; }
     int label() const { return static_cast<int>(y); }
 };
@@ -63,6 +72,8 @@ template <class L> double stable(const L& loss, const Example& e, const double* 
 // coefficients, one per output, and says how everything else changes; it changes nothing itself, for it may be asked twice.
 struct RuleBase {
     static constexpr bool needs_trace = false, needs_ids = false;
+    static constexpr bool moves_all = false;  // step() writes example.along.direction too; needs the points' kernel values
+    static constexpr bool follows = false;    // its state is told of steps and slots: took(), placed(), removed(), forgotten()
     NoState state;
     double rate = 1;
     bool inverse_sqrt = false;
@@ -75,6 +86,10 @@ struct RuleBase {
         rule.fit_intercept = n.at(2) != 0;
         return rule;
     }
+    void took(const Example&, const double*) {}  // a step with these moves, before the budget
+    void placed(int) {}                          // a newcomer in this slot
+    void removed(int) {}                         // the last slot has taken the place of a slot
+    void forgotten() {}                          // all points have left
     bool trace_matters() const { return false; }  // whether a step of the trace alone counts as one
     double rate_at(std::int64_t t) const {
         return inverse_sqrt ? rate * (1.0 / std::sqrt(static_cast<double>(t))) : rate;

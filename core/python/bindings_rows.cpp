@@ -1,0 +1,120 @@
+// The border between Python and functions of rows, targets and scores, without a learner.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+#include "engine/scaler.hpp"
+#include "engine/targets.hpp"
+#include "python/arrays.hpp"
+#include "simd/tiles.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace gossamer;
+
+namespace {
+
+template <class T> void bind_checks(nb::module_& m) {
+    m.def(
+        "all_finite",
+        [](Matrix<T> x) {
+            nb::gil_scoped_release release;
+            return tiles<T>().finite(x.data(), x.size());
+        },
+        "x"_a, "Whether no entry is NaN or infinite.");
+    m.def(
+        "longest_row",
+        [](Matrix<T> x) {
+            nb::gil_scoped_release release;
+            T norm;
+            const std::size_t row = tiles<T>().longest(x.data(), x.shape(0), static_cast<int>(x.shape(1)), &norm);
+            return std::pair<std::size_t, double>(row, static_cast<double>(norm));
+        },
+        "x"_a, "The row of the largest squared norm, or the first whose norm is not finite; and that norm.");
+}
+
+template <class T> void bind_scaler(nb::module_& m) {
+    m.def(
+        "scale_rows",
+        [](Matrix<T> x, std::optional<MatrixOut<T>> z, VectorOut<double> mean, VectorOut<double> squares, double weight, double keep, bool centre,
+           bool divide) {
+            expect(mean.size(), x.shape(1), "mean");
+            expect(squares.size(), x.shape(1), "squares");
+            if (z) expect(z->size(), x.size(), "z");
+            nb::gil_scoped_release release;
+            return scale_rows<T>(x.data(), z ? z->data() : nullptr, static_cast<std::int64_t>(x.shape(0)),
+                                 static_cast<int>(x.shape(1)), mean.data(), squares.data(), weight, keep, centre, divide);
+        },
+        "x"_a, "z"_a.none(), "mean"_a, "squares"_a, "weight"_a, "keep"_a, "centre"_a, "divide"_a,
+        "Learn the rows of x in place and write them, scaled, to z; returns the sum of weights.");
+}
+
+void bind_scores(nb::module_& m) {
+    m.def(
+        "extent",
+        [](nb::ndarray<const double, nb::c_contig, nb::device::cpu> scores) {
+            double low = std::numeric_limits<double>::infinity(), high = -low;
+            const double* values = scores.data();
+            for (std::size_t i = 0; i < scores.size(); ++i) {
+                if (std::isnan(values[i])) return std::pair(values[i], values[i]);
+                low = std::min(low, values[i]);
+                high = std::max(high, values[i]);
+            }
+            return std::pair(low, high);
+        },
+        "scores"_a, "The least and the largest score; (nan, nan) if one of them is not a number.");
+}
+
+void bind_targets(nb::module_& m) {
+    using Moments = std::tuple<double, double, double, double>;
+    m.def(
+        "follow_targets",
+        [](Moments moments, Vector<double> y, std::optional<Vector<double>> weights, VectorOut<double> z, VectorOut<double> means, VectorOut<double> deviations) {
+            for (const std::size_t size : {z.size(), means.size(), deviations.size()}) expect(size, y.size(), "z");
+            if (weights) expect(weights->size(), y.size(), "weights");
+            const auto [total, first, sums, squares] = moments;
+            Targets targets{total, first, sums, squares};
+            {
+                nb::gil_scoped_release release;
+                targets.follow(y.data(), weights ? weights->data() : nullptr, y.size(), z.data(), means.data(),
+                               deviations.data());
+            }
+            return Moments(targets.total, targets.first, targets.sums, targets.squares);
+        },
+        "moments"_a, "y"_a, "weights"_a.none(), "z"_a, "means"_a, "deviations"_a,
+        "Write targets in units of their own to z, with the mean and deviation known before each; returns the moments.");
+    m.def(
+        "follow_columns",
+        [](MatrixOut<double> moments, MatrixOut<double> x) {
+            expect(moments.size(), 4 * x.shape(0), "moments");
+            const std::size_t columns = x.shape(0), rows = x.shape(1);
+            double *known = moments.data(), *value = x.data();
+            nb::gil_scoped_release release;
+            for (std::size_t j = 0; j < columns; ++j) {
+                Targets column{known[j], known[columns + j], known[2 * columns + j], known[3 * columns + j]};
+                for (std::size_t t = 0; t < rows; ++t, ++value) *value = column.follow(*value);
+                known[j] = column.total, known[columns + j] = column.first;
+                known[2 * columns + j] = column.sums, known[3 * columns + j] = column.squares;
+            }
+        },
+        "moments"_a, "x"_a,
+        "The same for the columns of features, here the rows of x, in place; moments: (4, columns), in place.");
+}
+
+}  // namespace
+
+void bind_rows(nb::module_& m) {
+    bind_scores(m);
+    bind_targets(m);
+    bind_checks<float>(m);
+    bind_checks<double>(m);
+    bind_scaler<float>(m);
+    bind_scaler<double>(m);
+}

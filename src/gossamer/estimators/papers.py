@@ -64,7 +64,7 @@ class NORMAClassifier(_Norma, OnlineClassifier):
     shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
     cost : what each mistake costs, a matrix over the sorted classes, or a `Taxonomy` of them (see `taxonomy`).
 
-    >>> import gossamer
+    >>> import gossamer, numpy as np
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
     >>> gossamer.NORMAClassifier("gaussian").fit(X, y).predict([[0.2], [0.8]]).tolist()
     ['no', 'yes']
@@ -95,7 +95,7 @@ class NORMARegressor(_Norma, OnlineRegressor):
     scale_target : whether the targets are centred and scaled as they come, so that their units do not matter; epsilon
         and delta are then shares of their deviation. False takes them as they are, as the paper does.
 
-    >>> import gossamer
+    >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
     >>> model = gossamer.NORMARegressor(gossamer.kernels.Gaussian(1.0), reg=1e-4).fit(X, np.sin(X[:, 0]))
     >>> [round(float(value), 1) for value in model.predict([[1.5], [4.7]])]
@@ -124,7 +124,7 @@ class NORMADetector(_Norma, OnlineDetector):
     average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     nu : the fraction of rows that raise an alarm.
 
-    >>> import gossamer
+    >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
     >>> model = gossamer.NORMADetector(gossamer.kernels.Gaussian(0.5), nu=0.1)
     >>> round(float((model.predict_learn(X) < 0).mean()), 2)
@@ -161,7 +161,7 @@ class SILKClassifier(_Silk, OnlineClassifier):
     cost : what each mistake costs (Delta), a matrix over the sorted classes, or a `Taxonomy` of them.
     multiclass : "exact" solves the step for more than two classes; "runner_up" is the paper's.
 
-    >>> import gossamer
+    >>> import gossamer, numpy as np
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array([False, True, False, True])
     >>> gossamer.SILKClassifier(gossamer.kernels.Gaussian(2.0)).fit(X, y).predict([[0.2], [0.8]]).tolist()
     [False, True]
@@ -197,7 +197,7 @@ class SILKRegressor(_Silk, OnlineRegressor):
     nu : epsilon or delta adapts so that a fraction nu of the residuals is larger.
     scale_target : as in `NORMARegressor`; C weighs the loss of targets so scaled.
 
-    >>> import gossamer
+    >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
     >>> model = gossamer.SILKRegressor(gossamer.kernels.Gaussian(1.0), C=10).fit(X, np.sin(X[:, 0]))
     >>> [round(float(value), 1) for value in model.predict([[1.5], [4.7]])]
@@ -230,7 +230,7 @@ class SILKDetector(_Silk, OnlineDetector):
     margin : rho, fixed (the paper uses 1). Not together with ``nu``.
     nu : rho adapts, from the paper's 1, so that a fraction nu of the rows raises an alarm; 0.05 if neither is given.
 
-    >>> import gossamer
+    >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
     >>> model = gossamer.SILKDetector(gossamer.kernels.Gaussian(0.5), nu=0.1)
     >>> round(float((model.predict_learn(X) < 0).mean()), 2)
@@ -266,7 +266,7 @@ class SVMDClassifier(_Svmd, OnlineClassifier):
     meta, memory : mu, how fast the step size adapts, and lambda, how long the past counts.
     C : None for gradient steps; a number takes implicit steps with this weight of the loss.
 
-    >>> import gossamer
+    >>> import gossamer, numpy as np
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
     >>> gossamer.SVMDClassifier(gossamer.kernels.Gaussian(2.0)).fit(X, y).predict([[0.2], [0.8]]).tolist()
     ['no', 'yes']
@@ -290,7 +290,7 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
     kernel, rate, reg, meta, memory, C, budget, average, n_passes, shuffle, random_state : as in `SVMDClassifier`.
     loss, epsilon, delta, quantile, nu, scale_target : as in `NORMARegressor`.
 
-    >>> import gossamer
+    >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
     >>> model = gossamer.SVMDRegressor(gossamer.kernels.Gaussian(1.0), reg=1e-4).fit(X, np.sin(X[:, 0]))
     >>> [round(float(value), 1) for value in model.predict([[1.5], [4.7]])]
@@ -319,7 +319,7 @@ class SVMDDetector(_Svmd, OnlineDetector):
     average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     nu : the fraction of rows that raise an alarm.
 
-    >>> import gossamer
+    >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
     >>> model = gossamer.SVMDDetector(gossamer.kernels.Gaussian(0.5), nu=0.1)
     >>> round(float((model.predict_learn(X) < 0).mean()), 1)

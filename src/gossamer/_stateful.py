@@ -26,8 +26,8 @@ class Stateful:
     def check_state(self, state: dict[str, Any], size: int) -> None:
         """Raise unless entries from outside, of the names and types of `initial_state`, can go with ``size`` points."""
 
-    def merge_states(self, states: list[dict[str, Any]]) -> dict[str, Any]:
-        """The entries for a model merged of several: numbers of the first; arrays begin anew, as the points do."""
+    def merge_states(self, states: list[dict[str, Any]], size: int) -> dict[str, Any]:
+        """The entries for a model of ``size`` points merged of several: numbers of the first; arrays begin anew."""
         first = self.initial_state()
         return {name: value if isinstance(value, np.ndarray) else states[0][name] for name, value in first.items()}
 
@@ -50,7 +50,7 @@ class Stateful:
     def absorbed(self, shares: Floats, state: dict[str, Any]) -> None:
         """The newcomer becomes no point: its step was taken along sum_j shares_j k(x_j, .)."""
 
-    def removed(self, slot: int, state: dict[str, Any]) -> None:
+    def removed(self, slot: int, expansion: Expansion, state: dict[str, Any]) -> None:
         """A point has left, and the last one has taken its slot."""
 
     def forgotten(self, state: dict[str, Any]) -> None:

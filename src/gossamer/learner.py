@@ -88,7 +88,8 @@ class Learner(Stored):
         self.budget.check(self.kernel, self.loss, self.rule, backend)
         self.average: str | None = "all" if average is True else average or None
         # an eviction changes the norm by an amount that needs the kernel values of all points
-        self.track_norm = (track_norm or self.rule.needs_norm or self.budget.needs_gram) and self.budget.drops
+        tracks = (track_norm or self.rule.needs_norm or self.budget.needs_gram) and self.budget.drops
+        self.track_norm = tracks or self.rule.needs_gram
         if self.track_norm and not self.kernel.splits:
             check_tracked(self)
         self._width: int | None = None

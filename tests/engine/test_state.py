@@ -9,9 +9,10 @@ from hypothesis import given, settings, strategies as st
 from parts import agree, assert_same, backends, cut, examples, fitted, label, settled, stream, user_kernel
 
 from gossamer import Learner
+from gossamer._engine.state import State
 from gossamer.budgets import Smallest
 from gossamer.kernels import Custom, Gaussian
-from gossamer.losses import Hinge
+from gossamer.losses import Hinge, Squared
 from gossamer.rules import Gradient, Implicit
 
 KERNELS = [settled(kernel) for kernel in examples("kernel")]
@@ -134,3 +135,40 @@ def test_broken_states_are_refused():
         with pytest.raises(ValueError, match=r"must be|differ in length"):
             learner.restore(good.replace(**{name: getattr(good, name)[:-1]}))
         assert_same(learner.state(), good)
+
+
+@pytest.mark.parametrize("backend", ["auto", "numpy"])
+@pytest.mark.parametrize("budget", examples("budget"), ids=label)
+def test_parts_carry_their_own_state(budget, backend):
+    """Every budget, and every rule that goes with it, has the entries that it begins with, of the same types, compiled
+    or not; a state goes through a file's entries and back; missing, strange and surplus entries are refused."""
+    for rule in examples("rule", one_each=True):
+        loss = next(loss for loss in (Hinge(), Hinge(0.0), Squared()) if agree(loss, rule))
+        try:
+            learner = Learner(Gaussian(0.5), loss, rule, budget, backend=backend)
+        except ValueError:  # they do not go together
+            continue
+        learner.learn(*stream(loss, 40, seed=6))
+        state = learner.state()
+        again = State.from_stored(state.to_stored(), state.kernel, learner.budget, rule)
+        assert_same(again, state)
+        for name, part in (("budget", learner.budget), ("rule", rule)):
+            first, own = part.initial_state(), getattr(state, name)
+            assert {key: type(value) for key, value in own.items()} == {key: type(first[key]) for key in first}
+            wrong = [{**own, "another": 0.0}, None, *({**own, key: "text"} for key in own)]
+            wrong += [{other: own[other] for other in own if other != key} for key in own]
+            for entries in wrong:
+                with pytest.raises(ValueError, match=rf"'state.{name}.*must be"):
+                    learner.restore(state.replace(**{name: entries}))
+        assert_same(learner.state(), state)
+
+
+def test_a_part_may_have_entries_of_any_name():
+    """Entries of a state that 0.1.0 did not know stand in the file in a dict of their own, whatever their names."""
+    X, y = stream(Hinge(), 20, seed=7)
+    learner = Learner(Gaussian(0.5), Hinge(), Implicit())
+    learner.learn(X, y)
+    own = {"raw": np.arange(3.0), "count": 2}
+    part = type("Counting", (), {"initial_state": lambda self: {"raw": np.zeros(0), "count": 0}})()
+    state = learner.state().replace(budget=own, rule=own)
+    assert_same(State.from_stored(state.to_stored(), state.kernel, part, part), state)

@@ -102,7 +102,8 @@ def _check_kernel(learner: Learner, kernel: Kernel, points: Any, dropped: Any) -
 def _check_budget(learner: Learner, state: State, m: int) -> None:
     """The points are as many as the budget keeps, and what it needs besides is there."""
     budget, limit = learner.budget, learner.budget.limit
-    if learner.track_norm and m > (limit or 0):  # their kernel values would be kept too
+    bounded = limit is not None or not learner.rule.needs_gram
+    if learner.track_norm and bounded and m > (limit or 0):  # their kernel values would be kept too
         raise _wrong("points", f"at most {limit} with {budget}", m)
     space = budget.space
     if space and limit is not None and (m > limit or (m < limit and budget.fixed)):

@@ -156,6 +156,18 @@ class Expansion:
         self.raw[0, slot] += delta / self.scale
         self._add(2 * delta * value, delta * delta * float(self.kappas[slot]))
 
+    def turn(self, direction: Floats) -> None:
+        """f <- f + sum_j direction_j k(x_j, .), a row for each output; v stays as it is."""
+        assert self.gram is not None
+        self._settle_sums()
+        values = direction @ self.gram  # of the direction, at the points
+        cross, square = np.sum(values * self.joint(self.coefs)), np.sum(values * self.joint(direction))
+        if len(self.trace):
+            self.inner += float(np.sum(values * self.trace_coefs))
+            self.trace -= self.mix / self.trace_scale * direction
+        self.raw += direction / self.scale
+        self._add(2 * float(cross), float(square))
+
     def square(self, move: Floats) -> float:
         """||sum_c move_c k((x, c), .)||^2 / k(x, x)."""
         return float(move @ self.joint(move))

@@ -70,7 +70,7 @@ class Loop:
                 f if many else float(f[0]), e.offset, target, kappa, float(rates[t]),
                 1.0 if weights is None else float(weights[t]), e.norm2, self.updates,
                 0.0 if own is None else float(e.coefs[0, own]),
-                v if many or v is None else float(v[0]), e.inner, e.rate,
+                v if many or v is None else float(v[0]), e.inner, e.rate, row, self.memory["rule"],
             )  # fmt: skip
             step = self.rule.step(self.loss.at(self.level), example)
             if own is None and kappa > 0 and _moves(step):
@@ -95,16 +95,23 @@ class Loop:
             move = np.atleast_1d(np.asarray(step.coefficient, dtype=np.float64))
             # a step no larger than the rounding of the score it was made from is none
             # (SVMD's trace may move where an implicit step leaves f alone)
-            counts = float(np.abs(move).max()) * kappa > self.epsilon * largest
+            reach, direction = float(np.abs(move).max()), step.direction
+            if direction is not None:
+                direction = np.atleast_2d(direction)
+                reach = max(reach, float(np.abs(direction).max(initial=0.0)))
+            counts = reach * kappa > self.epsilon * largest
             if v is not None and trace_move is not None and getattr(self.rule, "meta", 1.0) > 0:
                 counts |= float(np.abs(trace_move).max()) * kappa > self.epsilon * float(np.abs(v).max())
             if kappa > 0 and counts:
                 self.updates += 1
+                if direction is not None and e.size:
+                    e.turn(direction)
+                    f = f + e.joint(direction) @ row
                 if own is not None:
                     e.change(own, float(move[0]), float(f[0]))
                     if e.raw[0, own] == 0.0:
                         events.append(self._remove(own, block))
-                else:
+                elif direction is None or np.any(move):
                     new = Newcomer(block[: e.size, t].copy(), kappa, move, f, self.updates, trace_move, v)
                     self._admit(new, t, -self.steps if ids is None else int(ids[t]), block, cross, events)
             while (gone := self.budget.expired(e, self.steps + 1)) is not None:
@@ -206,7 +213,7 @@ class Loop:
         last = self.expansion.size - 1
         self.expansion.remove(slot)
         for name, part in self._parts():
-            part.removed(slot, self.memory[name])
+            part.removed(slot, self.expansion, self.memory[name])
         block[slot] = block[last]
         return (REMOVE, slot, last)
 

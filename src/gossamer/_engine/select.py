@@ -40,6 +40,8 @@ def make_machine(settings: Settings, X: Any, backend: str) -> Machine:
 def check_tracked(settings: Settings) -> None:
     """To track the norm through removals takes the kernel values of all points, unless they are in trees."""
     limit, rule = settings.budget.limit, settings.rule
+    if limit is None and rule.needs_gram:
+        return
     if limit is None or limit > LARGEST_GRAM:
         why = f"{type(rule).__name__} needs the norm" if rule.needs_norm else "track_norm is set"
         why = f"{type(settings.budget).__name__} needs their kernel values" if settings.budget.needs_gram else why

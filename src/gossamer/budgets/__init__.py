@@ -4,7 +4,7 @@ A budget sees the newcomer's kernel row and coefficients and the expansion, and 
 """
 
 from gossamer import _registry
-from gossamer.budgets.base import LARGEST_GRAM, REFUSE, Budget
+from gossamer.budgets.base import AGAIN, LARGEST_GRAM, REFUSE, Admission, Blend, Budget, Departure, Newcomer
 from gossamer.budgets.drop import Oldest, Random, Smallest, Sublinear, Unlimited
 from gossamer.budgets.features import Fourier, Nystrom
 from gossamer.budgets.forgetron import Forgetron
@@ -13,13 +13,18 @@ from gossamer.budgets.names import as_budget
 from gossamer.budgets.project import Auto, Project
 
 __all__ = [
+    "AGAIN",
     "LARGEST_GRAM",
     "REFUSE",
+    "Admission",
     "Auto",
+    "Blend",
     "Budget",
+    "Departure",
     "Forgetron",
     "Fourier",
     "Merge",
+    "Newcomer",
     "Nystrom",
     "Oldest",
     "Project",

@@ -29,7 +29,11 @@ LEAST_PIVOT = 1e-9
 
 
 class Newcomer(NamedTuple):
-    """A row that makes a step and may become a support point: f <- f + sum_c move_c k((x, c), .)."""
+    """A row that makes a step and may become a support point: f <- f + sum_c move_c k((x, c), .).
+
+    >>> Newcomer(row=np.array([0.5]), kappa=1.0, move=np.array([0.2]), f=np.array([0.4])).updates
+    1
+    """
 
     row: Floats  # k(points, x)
     kappa: float  # k(x, x)
@@ -41,7 +45,11 @@ class Newcomer(NamedTuple):
 
 
 class Blend(NamedTuple):
-    """Two points become one, h of the first and 1 - h of the other, in the slot of the first."""
+    """Two points become one, h of the first and 1 - h of the other, in the slot of the first.
+
+    >>> Blend(0, 1, 0.5, (0.9, 0.9), 0.01, lambda first, second: np.sqrt(first * second)).other
+    1
+    """
 
     slot: int
     other: int
@@ -52,7 +60,11 @@ class Blend(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """A point is evicted; the others take over its function but for a part of squared norm ``outside``."""
+    """A point is evicted; the others take over its function but for a part of squared norm ``outside``.
+
+    >>> Departure(1, np.array([0.5, 0.0, 0.4]), 0.1).slot
+    1
+    """
 
     slot: int
     shares: Floats
@@ -71,6 +83,9 @@ class Admission(NamedTuple):
     blend : two points that become one before.
     renew : f at the newcomer is computed again.
     keep : all coefficients, also the newcomer's, shrink by this factor.
+
+    >>> Admission(3).keep, Admission(REFUSE, shares=np.array([0.7, 0.1])).slot
+    (1.0, -1)
     """
 
     slot: int

@@ -35,8 +35,8 @@ class _Space(Budget):
     size: int
 
     def check(self, kernel: Kernel, loss: Loss, rule: Rule, backend: str) -> None:
-        if rule.needs_ids:
-            what = f"one without a coefficient for each example with {type(self).__name__}"
+        if rule.needs_ids or rule.needs_gram:
+            what = f"one without a coefficient for each example, or a direction, with {type(self).__name__}"
             raise _checks.wrong("Learner", "rule", what, rule)
         if backend == "trees":
             raise _checks.wrong("Learner", "budget", "one of support points where they stand in trees", self)

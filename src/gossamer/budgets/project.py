@@ -65,7 +65,7 @@ class _Projecting(Budget):
         if inverse.worn(slot, expansion.gram) if inverse.active else self.at_once:
             inverse.make(expansion.gram)
 
-    def removed(self, slot: int, state: dict[str, Any]) -> None:
+    def removed(self, slot: int, expansion: Expansion, state: dict[str, Any]) -> None:
         if state["inverse"].active:
             state["inverse"].remove(slot)
 

@@ -229,8 +229,8 @@ def _learners(
     kernel, coefs = parts[0].kernel, reduced[0]
     births = _different(each(s.births + (steps - s.steps) for s in states))  # counted from the end
     fresh.restore(State(
-        budget=parts[0].budget.merge_states([s.budget for s in states]),
-        rule=parts[0].rule.merge_states([s.rule for s in states]), kernel=kernel, points=kept_points, gram=None,
+        budget=parts[0].budget.merge_states([s.budget for s in states], m),
+        rule=parts[0].rule.merge_states([s.rule for s in states], m), kernel=kernel, points=kept_points, gram=None,
         raw=coefs, scale=1.0, norm2=max(0.0, inner_product(kernel, kept_points, coefs, metric @ coefs)),
         trace=trace, trace_scale=1.0, mix=0.0,
         inner=inner_product(kernel, kept_points, coefs, trace) if len(trace) else 0.0,

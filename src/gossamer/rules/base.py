@@ -33,13 +33,16 @@ class Trace(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a rule decided: all coefficients times ``keep``, a new one (or one per class), the offset and the level."""
+    """What a rule decided: all coefficients times ``keep``, a new one (or one per class), the offset and the level. A
+    step that moves more than the newcomer has a ``direction``: f <- keep f + sum_j direction_j k(x_j, .) + coefficient
+    k(x, .), an entry for each point (with several classes, a row for each)."""
 
     keep: float
     coefficient: Any
     offset: float
     level: float
     trace: Trace | None = None
+    direction: Floats | None = None
 
 
 class Example(NamedTuple):
@@ -57,6 +60,8 @@ class Example(NamedTuple):
     trace: Any = None  # v(x)
     inner: float = 0.0  # <f, v>
     last_rate: float = 0.0  # the step size before, of a rule that adapts it
+    row: Any = None  # k(points, x)
+    state: Any = None  # the rule's own (see `Rule.initial_state`), to be changed where the loop tells of an event
 
 
 class Rule(Stateful):
@@ -66,6 +71,8 @@ class Rule(Stateful):
     needs_trace: ClassVar[bool] = False
     #: Whether an example may come back under its id and change its own coefficient.
     needs_ids: ClassVar[bool] = False
+    #: Whether its steps have a direction: then the kernel values of all points with each other are kept.
+    needs_gram: ClassVar[bool] = False
     rate: float = 1.0
     schedule: Schedule = "constant"
     fit_intercept: bool = False

@@ -117,7 +117,7 @@ FOUND = """
 import contextlib, importlib.util, io, sys
 from pathlib import Path
 
-tests, docs, place = sys.argv[1:]
+tests, docs, place, *names = sys.argv[1:]
 sys.path.insert(0, tests)
 import numpy as np
 import parts
@@ -137,22 +137,23 @@ def printed(*arguments):
     return out.getvalue()
 
 told, page = printed("parts"), printed("run", "--help")
-new = {"kernel": (kernels, "Cauchy"), "loss": (losses, "LogCosh"), "rule": (rules, "Normalized"),
-       "budget": (budgets, "Earliest")}
-for kind, (package, name) in new.items():
+shorts = []
+for kind, package, name in zip(parts.KINDS, (kernels, losses, rules, budgets), names, strict=True):
     part, short = getattr(package, name), _registry.name_of(getattr(package, name))
+    shorts.append(short)
     assert name in package.__all__ and part in parts.classes(kind) and parts.settings(part)
     assert short in told and short in page
     assert name in reference[package.__name__], "the API pages"
 
 X = np.random.default_rng(0).uniform(-3, 3, size=(300, 1))
-model = OnlineRegressor("cauchy:gamma=0.5", "log_cosh:width=0.5", "normalized:rate=0.3", "earliest:size=20")
+kernel, loss, rule, budget = shorts
+model = OnlineRegressor(f"{kernel}:0.5", f"{loss}:0.5", f"{rule}:0.3", f"{budget}:size=20")
 model.fit(X, np.sin(X[:, 0]))
 again = gossamer.from_bytes(model.to_bytes())
-assert np.array_equal(again.predict(X), model.predict(X)) and len(model.support_vectors_) == 20
+assert np.array_equal(again.predict(X), model.predict(X)) and 0 < len(model.support_vectors_) <= 20
 rows = "\\n".join(f"{x},{np.sin(x)}" for x in X[:, 0])
 Path(place, "data.csv").write_text("x,y\\n" + rows + "\\n")
-options = ["--kernel", "cauchy", "--loss", "log_cosh:width=0.5", "--rule", "normalized", "--budget", "earliest:20"]
+options = ["--kernel", kernel, "--loss", f"{loss}:0.5", "--rule", rule, "--budget", f"{budget}:20"]
 printed("run", str(Path(place, "data.csv")), "--target", "y", *options, "--save", str(Path(place, "m.gsm")))
 """
 
@@ -161,14 +162,15 @@ def test_a_new_file_is_found_everywhere(tmp_path):
     """A part is one file in the folder of its kind: no list in the package, the tests or the pages changes."""
     package = Path(gossamer.__file__).parent
     shutil.copytree(package, tmp_path / "gossamer", ignore=shutil.ignore_patterns("__pycache__"))
-    guide, imports = (ROOT / "CONTRIBUTING.md").read_text(), []
+    guide, imports, names = (ROOT / "CONTRIBUTING.md").read_text(), [], []
     for heading, folder in (("kernel", "kernels"), ("loss", "losses"), ("rule", "rules"), ("budget", "budgets")):
         code = re.search(r"```python\n(.*?)```", guide.split(f"### A {heading}\n")[1], re.DOTALL)[1]
+        names += re.findall(r"^class (\w+)\(", code, re.MULTILINE)
         left_out = ("print", "from gossamer._engine")  # inside the package, the engine is above: for annotations only
         lines = [line for line in code.splitlines() if not line.startswith(left_out)]
         imports += [line for line in lines if line.startswith(("from ", "import "))]
         rest = [line for line in lines if not line.startswith(("from ", "import "))]
         (tmp_path / "gossamer" / folder / "added.py").write_text("\n".join([*dict.fromkeys(imports), *rest, ""]))
-    command = [sys.executable, "-c", FOUND, str(ROOT / "tests"), str(ROOT / "docs" / "pages.py"), str(tmp_path)]
+    command = [sys.executable, "-c", FOUND, str(ROOT / "tests"), str(ROOT / "docs" / "pages.py"), str(tmp_path), *names]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

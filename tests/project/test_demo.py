@@ -139,7 +139,7 @@ def test_an_interrupt_is_no_traceback(monkeypatch, capsys):
 def test_without_matplotlib_the_demo_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert cli.main(["demo"]) == 2
-    assert 'pip install "gossamer[plot]"' in capsys.readouterr().err
+    assert "pip install 'gossamer[plot]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("option", "text"), [("--version", gossamer.__version__), ("--help", "gossamer demo --rows")])

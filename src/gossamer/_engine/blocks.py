@@ -11,7 +11,7 @@ from gossamer._engine.loop import BLEND, PLACE, REMOVE, Loop
 from gossamer._engine.native import Batch, Settings, as_state, chunks, compiled_parts, own_states, rounding
 from gossamer._engine.state import State
 from gossamer._typing import Floats
-from gossamer.kernels import Custom, check_kernel
+from gossamer.kernels import check_kernel
 
 #: The number of support points from which trees beat kernel values (measured by benchmarks/additive.py).
 CROSSOVER = 256
@@ -139,9 +139,8 @@ class Blocks:
 
     def _kappas(self, X: Any, cross: Floats) -> Floats:
         """k(x, x) of the rows, tiny values rounded to zero."""
-        # diag is the same in every block, so that equal weights stay equal; a function without diag would be too slow
-        plain = isinstance(self.kernel, Custom) and self.kernel.diagonal is None
-        kappas = cross.diagonal() if plain else np.asarray(self.kernel.diag(X), dtype=np.float64)
+        # diag is the same in every block, so that equal weights stay equal
+        kappas = cross.diagonal() if self.kernel.slow_diag else np.asarray(self.kernel.diag(X), dtype=np.float64)
         if kappas.min() < -1e-9 * np.abs(cross).max():
             raise ValueError(f"The kernel {type(self.kernel).__name__} has k(x, x) = {kappas.min():g} < 0.")
         return np.where(kappas > 1e-300, kappas, 0.0)

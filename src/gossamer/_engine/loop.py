@@ -100,7 +100,7 @@ class Loop:
                 direction = np.atleast_2d(direction)
                 reach = max(reach, float(np.abs(direction).max(initial=0.0)))
             counts = reach * kappa > self.epsilon * largest
-            if v is not None and trace_move is not None and getattr(self.rule, "meta", 1.0) > 0:
+            if v is not None and trace_move is not None and self.rule.meta > 0:
                 counts |= float(np.abs(trace_move).max()) * kappa > self.epsilon * float(np.abs(v).max())
             if kappa > 0 and counts:
                 self.updates += 1

@@ -126,6 +126,11 @@ class Kernel:
         """Whether this kernel, or a part of it, accepts points that are not rows of numbers."""
         return self.any_points
 
+    @property
+    def slow_diag(self) -> bool:
+        """Whether `diag` costs a call for each row, so that a diagonal that is known already is better."""
+        return False
+
     def program(self, features: int) -> list[Instruction] | None:
         """The kernel of rows with this many features, in postfix form for the core; None if a part has no twin."""
         name = twin_of(self)
@@ -303,6 +308,10 @@ class Custom(Kernel):
 
     def __call__(self, A: Any, B: Any) -> Array:
         return checked_values(self, self.function(A, B), (len(A), len(B)))
+
+    @property
+    def slow_diag(self) -> bool:
+        return self.diagonal is None
 
     def diag(self, A: Any) -> Array:
         if self.diagonal is not None:

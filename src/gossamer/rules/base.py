@@ -75,6 +75,8 @@ class Rule(Stateful):
     needs_gram: ClassVar[bool] = False
     rate: float = 1.0
     schedule: Schedule = "constant"
+    #: How fast the step size adapts, for a rule with a trace; with 0 the trace counts for nothing.
+    meta: float = 1.0
     fit_intercept: bool = False
 
     @property

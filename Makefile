@@ -39,16 +39,9 @@ docs: $(VENV)/.extra-docs ## the documentation as a site, in site/index.html; a 
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env --jobs 2 docs site
 	@echo "site/index.html"
 
-dist: $(VENV)/.made ## wheel and source archive in dist/, each installed into an empty environment and tried there
-	@rm -rf dist build/dist
-	@$(PIP) install -qq build
-	@$(BIN)/python -m build --outdir dist .
-	@for file in dist/*.whl dist/*.tar.gz; do \
-	  echo "trying $$file" && rm -rf build/dist && $(PYTHON) -m venv build/dist/venv \
-	  && build/dist/venv/bin/python -m pip --disable-pip-version-check install -qq "$$file" \
-	  && build/dist/venv/bin/python -W error -I tests/smoke.py || exit 1; \
-	done
-	@rm -rf build/dist
+dist: $(VENV)/.made ## wheel and source archive in dist/, looked through, and tried in empty environments (ARGS="--python python3.11 python3.12")
+	@$(BIN)/python tools/requirements.py --only dist | $(PIP) install -qq -r /dev/stdin
+	@$(BIN)/python tools/dist.py $(ARGS)
 
 bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the faces, the command line; the contest with other libraries
 	@$(BIN)/python benchmarks/engine.py $(ARGS)

@@ -34,7 +34,7 @@ template <class T> std::vector<typename Bank<T>::State> pointers(const States& s
         if (state.is_none())
             found.push_back({nullptr, 0});
         else
-            found.push_back({PyBytes_AS_STRING(state.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(state.ptr()))});
+            found.push_back({PyBytes_AsString(state.ptr()), static_cast<std::size_t>(PyBytes_Size(state.ptr()))});
     }
     return found;
 }

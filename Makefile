@@ -12,8 +12,10 @@ ARGS ?=
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src core -name __pycache__ -prune -o ! -name '*.pyc' -print)
 
+CXX_FILES = $(shell find core tests/core -name '*.hpp' -o -name '*.cpp')
+
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-scale bench-video sanitize fuzz soak kill tsan golden clean
+.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-scale bench-video lint format coverage test-oldest test-newest test-bare release-check sanitize fuzz soak kill tsan golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +24,7 @@ demo: $(VENV)/.extra-plot ## six learners on a drifting stream: tables, and a pi
 	@mkdir -p out
 	@$(BIN)/python -m gossamer demo --out out/demo.png $(ARGS)
 
-test: $(VENV)/.extra-test ## ruff, mypy, import-linter, the tests, the examples in the docstrings
+test: $(VENV)/.extra-test $(VENV)/.extra-lint ## ruff, mypy, import-linter, the tests, the examples in the docstrings
 	@command -v java > /dev/null && $(MAKE) --no-print-directory $(VENV)/.extra-spark || echo "without Spark: its tests are skipped"
 	@echo "ruff"
 	@$(BIN)/python -m ruff check .
@@ -34,6 +36,55 @@ test: $(VENV)/.extra-test ## ruff, mypy, import-linter, the tests, the examples 
 	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup $(ARGS)
 	@echo "doctests (of the installed package)"
 	@$(BIN)/python -m pytest --doctest-modules --pyargs gossamer
+
+# What users may install with the package; the oldest and the newest versions of all of it are tried.
+EXTRAS := plot video io river dask $(if $(shell command -v java),spark)
+
+test-oldest: $(VENV)/.package ## the tests with the lowest version of every dependency that pyproject.toml allows (ARGS="tests/bank")
+	@rm -rf build/oldest && $(PYTHON) -m venv build/oldest
+	@$(BIN)/python tools/requirements.py --lowest $(EXTRAS) test > build/oldest/requirements.txt
+	@echo "installing $$(tr '\n' ' ' < build/oldest/requirements.txt)"
+	@build/oldest/bin/python -m pip --disable-pip-version-check install -qq -r build/oldest/requirements.txt $(WHEELS)/*.whl
+	@build/oldest/bin/python -m pytest -n 2 --dist loadgroup $(or $(ARGS),tests)
+
+test-newest: $(VENV)/.package ## the tests with the newest version of every dependency (ARGS="tests/bank")
+	@rm -rf build/newest && $(PYTHON) -m venv build/newest
+	@$(BIN)/python tools/requirements.py $(EXTRAS) test > build/newest/requirements.txt
+	@build/newest/bin/python -m pip --disable-pip-version-check install -qq -r build/newest/requirements.txt $(WHEELS)/*.whl
+	@build/newest/bin/python -m pip --disable-pip-version-check list
+	@build/newest/bin/python -m pytest -n 2 --dist loadgroup $(or $(ARGS),tests)
+
+# Without extras: every module imports, what needs an extra names it, and the tests that need none pass.
+BARE := tests/kernels tests/losses tests/rules tests/budgets tests/engine tests/bounds tests/store tests/project/test_extras.py
+
+test-bare: $(VENV)/.package ## the core tests where no extra is installed, and what each missing one says
+	@rm -rf build/bare && $(PYTHON) -m venv build/bare
+	@build/bare/bin/python -m pip --disable-pip-version-check install -qq $(WHEELS)/*.whl \
+	  $$($(BIN)/python tools/requirements.py --only test | grep -E '^(pytest|hypothesis)')
+	@build/bare/bin/python -m pytest -n 2 $(or $(ARGS),$(BARE))
+
+lint: $(VENV)/.extra-lint ## all that pre-commit checks, on every file: ruff, clang-format, codespell, import-linter, mypy, actionlint
+	@$(BIN)/python -m ruff check .
+	@$(BIN)/python -m ruff format --check .
+	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	@$(BIN)/codespell
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m mypy
+	@if command -v actionlint > /dev/null; then actionlint; else echo "actionlint is not installed: the workflows are not checked"; fi
+
+format: $(VENV)/.extra-lint ## ruff and clang-format on every file
+	@$(BIN)/python -m ruff check --fix .
+	@$(BIN)/python -m ruff format .
+	@$(BIN)/clang-format -i $(CXX_FILES)
+
+coverage: $(VENV)/.extra-test $(VENV)/.extra-coverage build/coverage/package ## lines of src and of core that the tests run (ARGS="tests/bank"), in build/coverage
+	@find build/coverage -name '*.gcda' -delete
+	@PYTHONPATH=build/coverage/package $(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term --cov-report=html:build/coverage/src $(or $(ARGS),tests)
+	@$(BIN)/gcovr --config tools/gcovr.cfg
+
+release-check: $(VENV)/.made ## version, changelog, tag, tree, the files of a release tried, the README as PyPI shows it; uploads nothing
+	@$(BIN)/python tools/requirements.py --only dist | $(PIP) install -qq -r /dev/stdin
+	@$(BIN)/python tools/release.py $(ARGS)
 
 docs: $(VENV)/.extra-docs ## the documentation as a site, in site/index.html; a broken link or a page that is not listed fails
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env --jobs 2 docs site
@@ -114,7 +165,7 @@ $(VENV)/.made:
 
 # The wheel is built once and installed for every target; --force-reinstall because its version does not change.
 $(VENV)/.package: $(VENV)/.made $(SOURCES)
-	@echo "building the package (about a minute)"
+	@echo "building the package: C++, once for each instruction set (about a minute), then NumPy, SciPy and scikit-learn"
 	@rm -rf $(WHEELS)
 	@$(PIP) wheel -qq --no-deps --wheel-dir $(WHEELS) .
 	@$(PIP) install -qq $(WHEELS)/*.whl
@@ -123,7 +174,7 @@ $(VENV)/.package: $(VENV)/.made $(SOURCES)
 
 # The package alone is the older stamp's business; what an extra needs changes with pyproject.toml only.
 $(VENV)/.extra-%: pyproject.toml $(VENV)/.made | $(VENV)/.package
-	@echo "installing what 'make $(or $(MAKECMDGOALS),$*)' needs besides"
+	@echo "installing what 'make $(or $(MAKECMDGOALS),$*)' needs besides: $$($(BIN)/python tools/requirements.py --only $* | tr '\n' ' ')"
 	@$(PIP) install -qq "$$(echo $(WHEELS)/*.whl)[$*]"
 	@touch $@
 

@@ -1,7 +1,7 @@
 """The requirements of pyproject.toml, one a line, for pip; with --lowest, exactly the lowest versions they allow.
 
-    python tools/requirements.py --lowest io plot      # of the package and of these two extras
-    python tools/requirements.py --only dist           # of the extra alone
+python tools/requirements.py --lowest io plot      # of the package and of these two extras
+python tools/requirements.py --only dist           # of the extra alone
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def check_wheel(path: Path) -> None:
         require(archive.testzip() is None, f"{path.name} is damaged")
         names = {name for name in archive.namelist() if not name.endswith("/")}
         info = f"gossamer-{version()}.dist-info"
-        metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
+        metadata = email.message_from_string(archive.read(f"{info}/METADATA").decode())
         tags = email.message_from_bytes(archive.read(f"{info}/WHEEL")).get_all("Tag") or []
     core = {name for name in names if re.fullmatch(r"gossamer/_core\.[\w.-]+\.(so|pyd)|gossamer/_core\.pyd", name)}
     sources = {f"gossamer/{name}" for name in tracked("src/gossamer")} | {"gossamer/_core.pyi"}
@@ -81,7 +81,10 @@ def check_wheel(path: Path) -> None:
     require(metadata["Requires-Python"] == project["requires-python"], f"{path.name}: Requires-Python")
     extras = metadata.get_all("Provides-Extra") or []
     require(set(extras) == {*project["optional-dependencies"]}, f"{path.name} has the extras {extras}")
-    require(str(metadata.get_payload()).strip() == (ROOT / "README.md").read_text().strip(), f"{path.name}: no README")
+    require(
+        str(metadata.get_payload()).strip() == (ROOT / "README.md").read_text().strip(),
+        f"{path.name} has another README",
+    )
     print(f"  {len(names)} files, {path.stat().st_size / 1e6:.1f} MB, {', '.join(tags)}")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gossamer import Learner
+from gossamer import Learner, _registry
 from gossamer.budgets import Budget, Fourier, Nystrom
 from gossamer.kernels import Additive, Brownian, Exponential, Gaussian, Kernel, Linear, Matern, Spline
 from gossamer.losses import Loss
@@ -93,6 +93,12 @@ def classes(kind: str) -> list[type]:
             if part.__module__.startswith("gossamer.") and not part.__name__.startswith("_"):
                 found.append(part)
     return sorted(found, key=lambda part: part.__name__)
+
+
+def by_name(kind: str) -> dict[str, Any]:
+    """The package's parts of a kind by name, with aliases; without those whose name a test has given to its own."""
+    found = _registry.named(KINDS[kind])
+    return {name: parts[0] for name, parts in found.items() if len(parts) == 1 and _registry.is_ours(parts[0])}
 
 
 def fields(part: type) -> list[str]:

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from parts import KINDS, classes, label
+from parts import KINDS, by_name, classes, label
 
 import gossamer
 from gossamer import OnlineScaler, _registry, cli, pipeline, store
 from gossamer.budgets import Forgetron, Sublinear
 from gossamer.cli import evaluation, parts
 from gossamer.evaluate import Prequential
-from gossamer.kernels import Additive, Brownian, Custom, Gaussian, Kernel, Spline
+from gossamer.kernels import Additive, Brownian, Custom, Gaussian, Spline
 from gossamer.streams import open_stream
 
 ROOT = Path(__file__).parents[2]
@@ -115,9 +115,9 @@ def test_every_learner_and_kernel_has_a_name(shops, capsys):
         without = set(re.findall(r"without (\w+): shops.csv, row \d+, column 'kind': must be one of two classes", err))
         assert {line.split()[0] for line in out.splitlines()[1:]} == set(parts.learners(task)) - without
         assert bool(without) == (target == "kind")
-    named = _registry.named(Kernel)
-    assert set(named) >= {"gaussian", "laplace", "matern", "linear", "polynomial"}
-    for kernel in set(named) - {"additive", "sum", "product", "scaled"}:  # test_every_part_is_an_option has those
+    kernels = set(by_name("kernel"))
+    assert kernels >= {"gaussian", "laplace", "matern", "linear", "polynomial"}
+    for kernel in kernels - {"additive", "sum", "product", "scaled"}:  # test_every_part_is_an_option has those
         own = ["--learner", "additive"] if kernel in ("spline", "brownian") else []  # of numbers from 0 on
         options = ["--target", "sold", "--ignore", "price,kind", "--kernel", kernel]
         code, out, _ = run(capsys, "run", shops, *options, *own)
@@ -198,11 +198,11 @@ def test_parts_are_listed(capsys, tmp_path, monkeypatch):
     code, out, _ = run(capsys, "parts")
     assert code == 0
     _, page, _ = run(capsys, "run", "--help")
-    for kind, base in KINDS.items():
-        for name, (part, *_) in _registry.named(base).items():
+    for kind in KINDS:
+        for name, part in by_name(kind).items():
             assert name in out
             assert all(key in out for key in _registry.parameters(part))
-            if _registry.is_ours(part) and name == _registry.name_of(part):
+            if name == _registry.name_of(part):
                 assert re.search(rf"\b{name}\b", page.split("parts (")[1]), (kind, name)
     (tmp_path / "my_own_losses.py").write_text(
         "from dataclasses import dataclass\nfrom gossamer.losses import Hinge\n\n\n"

@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from parts import KINDS
+from parts import by_name
 from test_input import fails
 
-from gossamer import Learner, _registry
+from gossamer import Learner
 from gossamer.budgets import Oldest, Smallest, Sublinear
 from gossamer.kernels import (
     Additive,
@@ -170,9 +170,8 @@ def test_unknown_names_list_the_known():
             parts[argument] = name + {"sum": ":left=linear,right=spline", "product": ":left=linear,right=spline",
                                       "scaled": ":base=linear,factor=2"}.get(name, "")  # fmt: skip
             parts[1] = "hinge" if parameter == "rule" else parts[1]
-            (part,) = _registry.named(KINDS[parameter])[name]
-            if _registry.is_ours(part):  # other tests have parts too
-                assert type(getattr(Learner(*parts), parameter)) is part
+            if name in by_name(parameter):  # other tests have parts too
+                assert type(getattr(Learner(*parts), parameter)) is by_name(parameter)[name]
 
 
 def test_forced_backend():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from parts import KINDS, classes, examples, label
+from parts import KINDS, by_name, classes, examples, label
 
 import gossamer
 from gossamer import Learner, ParameterError, _registry
@@ -64,12 +64,12 @@ def test_errors_list_what_there_is(kind):
     with pytest.raises(ParameterError) as caught:
         FROM_TEXT[kind]("nobody")
     assert caught.value.parameter == kind
-    for name, parts in _registry.named(KINDS[kind]).items():
+    for name, part in by_name(kind).items():
         assert repr(name) in caught.value.rule
         with pytest.raises(ParameterError) as unknown:
             FROM_TEXT[kind](f"{name}:colour=3")
-        assert (unknown.value.owner, unknown.value.parameter) == (parts[0].__name__, "colour")
-        for key, parameter in _registry.parameters(parts[0]).items():
+        assert (unknown.value.owner, unknown.value.parameter) == (part.__name__, "colour")
+        for key, parameter in _registry.parameters(part).items():
             needed = parameter.default is parameter.empty
             assert (key if needed else f"{key}={parameter.default!r}") in unknown.value.rule
     with pytest.raises(ParameterError, match="must be"):

@@ -15,7 +15,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 CXX_FILES = $(shell find core tests/core -name '*.hpp' -o -name '*.cpp')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-scale bench-video lint format coverage test-oldest test-newest test-bare release-check sanitize fuzz soak kill tsan golden clean
+.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-scale bench-video lint format coverage test-oldest test-newest test-bare test-arm test-compilers release-check sanitize fuzz soak kill tsan golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,6 +135,12 @@ example-spark: $(VENV)/.extra-spark $(VENV)/.extra-plot ## a detector for each o
 sanitize: build/address/core build/thread/core ## the C++ core alone under the address, undefined-behaviour and thread sanitizers
 	@build/address/core_test && build/thread/core_test && build/thread/core_threads 5 && echo "sanitize: passed"
 
+test-arm: build/native/core_test build/arm/core_test ## the core for 64-bit ARM, under qemu: its tests, and the same bits as here (some minutes)
+	@$(BIN)/python tests/core/compare_machines.py build/native/core_test "qemu-aarch64 build/arm/core_test"
+
+test-compilers: build/native/core_test build/clang/core_test ## the core by g++ and by clang++, warnings being errors: its tests, and the same bits
+	@$(BIN)/python tests/core/compare_machines.py build/native/core_test build/clang/core_test
+
 fuzz: $(VENV)/.extra-test build/address/package ## damaged and forged files, texts and databases, with an instrumented core (ARGS=--quick)
 	@$(BIN)/python tests/long/campaign.py fuzz $(ARGS)
 
@@ -190,6 +196,17 @@ build/%/core: $(VENV)/.package
 	@PATH="$$PATH:$$PWD/$(BIN)" && cmake -S . -B build/$* -DGOSSAMER_SANITIZE=$* > /dev/null \
 	  && cmake --build build/$* --target core_test core_threads --parallel 2
 	@touch $@
+
+# The core and its test program for this machine by g++ and clang++, and for 64-bit ARM (Debian: clang, g++-aarch64-linux-gnu
+# and qemu-user).
+CMAKE_native := -DCMAKE_CXX_COMPILER=g++
+CMAKE_clang := -DCMAKE_CXX_COMPILER=$(or $(shell command -v clang++),$(shell command -v clang++-14),clang++)
+CMAKE_arm := -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
+  -DCMAKE_EXE_LINKER_FLAGS=-static
+build/native/core_test build/clang/core_test build/arm/core_test: build/%/core_test: $(VENV)/.package $(SOURCES) tests/core/core_test.cpp
+	@command -v cmake > /dev/null || $(PIP) install -qq cmake
+	@PATH="$$PATH:$$PWD/$(BIN)" && cmake -S . -B build/$* -DGOSSAMER_TESTS=ON -DGOSSAMER_WERROR=ON $(CMAKE_$*) > /dev/null \
+	  && cmake --build build/$* --target core_test --parallel 2
 
 build/%/package: $(VENV)/.package $(SOURCES)
 	@echo "building the package with the $* sanitizer (some two minutes)"

@@ -7,6 +7,8 @@
 
 #ifdef __FMA__
 #include <immintrin.h>
+#elif defined(__ARM_FEATURE_FMA) && defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #ifndef GOSSAMER_ISA_NAME
@@ -19,6 +21,12 @@
 
 namespace gossamer {
 namespace {
+
+#if defined(__aarch64__)
+constexpr const char* isa_name = "neon";  // the baseline there
+#else
+constexpr const char* isa_name = GOSSAMER_STRING(GOSSAMER_ISA_NAME);
+#endif
 
 #if defined(__AVX512F__)
 constexpr int vector_bytes = 64;
@@ -51,10 +59,17 @@ template <class T> inline V<T> all(T x) { return x - V<T>{}; }
 
 // a * b + c, rounded once where the machine can: said outright, so that no compiler can contract two callers differently.
 template <class A> inline A muladd(A a, A b, A c) { return a * b + c; }
-#ifdef __FMA__
+#if defined(__FMA__) || (defined(__ARM_FEATURE_FMA) && defined(__aarch64__))
 inline double muladd(double a, double b, double c) { return __builtin_fma(a, b, c); }
 inline float muladd(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-#if defined(__AVX512F__)
+#if defined(__aarch64__)
+inline V<float> muladd(V<float> a, V<float> b, V<float> c) {
+    return (V<float>)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+inline V<double> muladd(V<double> a, V<double> b, V<double> c) {
+    return (V<double>)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+}
+#elif defined(__AVX512F__)
 inline V<float> muladd(V<float> a, V<float> b, V<float> c) { return (V<float>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
 inline V<double> muladd(V<double> a, V<double> b, V<double> c) {
     return (V<double>)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
@@ -65,6 +80,13 @@ inline V<double> muladd(V<double> a, V<double> b, V<double> c) {
     return (V<double>)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 }
 #endif
+#endif
+
+// The entries of a and b (those of b counted on behind a's) that stand at the given places.
+#if defined(__clang__) || __GNUC__ >= 12
+#define GOSSAMER_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define GOSSAMER_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, J{__VA_ARGS__})
 #endif
 
 template <class T> inline V<T> absolute(V<T> v) { return v < 0 ? -v : v; }

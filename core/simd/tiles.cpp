@@ -42,7 +42,7 @@ Isa chosen() {
     if (wish == nullptr || *wish == '\0') return best;
     const std::string name(wish);
     Isa isa;
-    if (name == "baseline")
+    if (name == "baseline" || name == tiles64_baseline.name)
         isa = Isa::baseline;
     else if (name == "avx2")
         isa = Isa::avx2;
@@ -64,37 +64,18 @@ Isa isa() {
 
 }  // namespace
 
-template <> const Tiles<float>& tiles<float>() {
+// The table of the instruction set in use
 #ifdef GOSSAMER_X86
-    if (isa() == Isa::avx512) return tiles32_avx512;
-    if (isa() == Isa::avx2) return tiles32_avx2;
+#define GOSSAMER_CHOOSE(table) \
+    return isa() == Isa::avx512 ? table##_avx512 : isa() == Isa::avx2 ? table##_avx2 : table##_baseline
+#else
+#define GOSSAMER_CHOOSE(table) return static_cast<void>(isa()), table##_baseline  // a wrong GOSSAMER_ISA is told all the same
 #endif
-    return tiles32_baseline;
-}
 
-template <> const Tiles<double>& tiles<double>() {
-#ifdef GOSSAMER_X86
-    if (isa() == Isa::avx512) return tiles64_avx512;
-    if (isa() == Isa::avx2) return tiles64_avx2;
-#endif
-    return tiles64_baseline;
-}
-
-const OneDim& onedim() {
-#ifdef GOSSAMER_X86
-    if (isa() == Isa::avx512) return onedim_avx512;
-    if (isa() == Isa::avx2) return onedim_avx2;
-#endif
-    return onedim_baseline;
-}
-
-const VideoTiles& video_tiles() {
-#ifdef GOSSAMER_X86
-    if (isa() == Isa::avx512) return video_avx512;
-    if (isa() == Isa::avx2) return video_avx2;
-#endif
-    return video_baseline;
-}
+template <> const Tiles<float>& tiles<float>() { GOSSAMER_CHOOSE(tiles32); }
+template <> const Tiles<double>& tiles<double>() { GOSSAMER_CHOOSE(tiles64); }
+const OneDim& onedim() { GOSSAMER_CHOOSE(onedim); }
+const VideoTiles& video_tiles() { GOSSAMER_CHOOSE(video); }
 
 namespace {
 

@@ -27,15 +27,15 @@ template <Pair pair, class T> inline V<T> accumulate(V<T> x, V<T> s, V<T> sum) {
 // Four rows by four features at a time, turned in registers.
 template <class T> inline void turn4(const T* r0, const T* r1, const T* r2, const T* r3, T* out, int lanes) {
     typedef T Q __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T))));
-    typedef typename Simd<T>::Index J;
+    [[maybe_unused]] typedef typename Simd<T>::Index J;  // of the places, for a GCC before 12
     const Q a = *reinterpret_cast<const Q*>(r0), b = *reinterpret_cast<const Q*>(r1);
     const Q c = *reinterpret_cast<const Q*>(r2), e = *reinterpret_cast<const Q*>(r3);
-    const Q ab0 = __builtin_shuffle(a, b, J{0, 4, 1, 5}), ab1 = __builtin_shuffle(a, b, J{2, 6, 3, 7});
-    const Q ce0 = __builtin_shuffle(c, e, J{0, 4, 1, 5}), ce1 = __builtin_shuffle(c, e, J{2, 6, 3, 7});
-    *reinterpret_cast<Q*>(out) = __builtin_shuffle(ab0, ce0, J{0, 1, 4, 5});
-    *reinterpret_cast<Q*>(out + lanes) = __builtin_shuffle(ab0, ce0, J{2, 3, 6, 7});
-    *reinterpret_cast<Q*>(out + 2 * lanes) = __builtin_shuffle(ab1, ce1, J{0, 1, 4, 5});
-    *reinterpret_cast<Q*>(out + 3 * lanes) = __builtin_shuffle(ab1, ce1, J{2, 3, 6, 7});
+    const Q ab0 = GOSSAMER_SHUFFLE(a, b, 0, 4, 1, 5), ab1 = GOSSAMER_SHUFFLE(a, b, 2, 6, 3, 7);
+    const Q ce0 = GOSSAMER_SHUFFLE(c, e, 0, 4, 1, 5), ce1 = GOSSAMER_SHUFFLE(c, e, 2, 6, 3, 7);
+    *reinterpret_cast<Q*>(out) = GOSSAMER_SHUFFLE(ab0, ce0, 0, 1, 4, 5);
+    *reinterpret_cast<Q*>(out + lanes) = GOSSAMER_SHUFFLE(ab0, ce0, 2, 3, 6, 7);
+    *reinterpret_cast<Q*>(out + 2 * lanes) = GOSSAMER_SHUFFLE(ab1, ce1, 0, 1, 4, 5);
+    *reinterpret_cast<Q*>(out + 3 * lanes) = GOSSAMER_SHUFFLE(ab1, ce1, 2, 3, 6, 7);
 }
 
 template <class T> void pack(const T* rows, std::ptrdiff_t ld, int count, int d, T* panel) {
@@ -400,7 +400,7 @@ template <class T> std::size_t longest(const T* rows, std::size_t n, int d, T* n
 }
 
 template <class T> constexpr Tiles<T> table() {
-    return {GOSSAMER_STRING(GOSSAMER_ISA_NAME),
+    return {isa_name,
             lanes_of<T>,
             pack<T>,
             norms<T>,

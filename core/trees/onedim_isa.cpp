@@ -72,16 +72,25 @@ template <class Order> inline double binomial(Order, int n, int k) { return bino
 inline double binomial(Fixed<0>, int, int) { return 1; }
 inline double binomial(Fixed<1>, int, int) { return 1; }
 
-inline double total(D v) {
-    double sum = 0;
-    for (int l = 0; l < lanes; ++l) sum += v[l];
-    return sum;
-}
+// Eight partial sums, in as many vectors as they need: every instruction set adds in the same order, to the same bits.
+struct Sums {
+    static constexpr int count = 8, vectors = count / lanes;
+    D part[vectors] = {};
+
+    void add(int i, D a, D b) { part[i % vectors] = muladd(a, b, part[i % vectors]); }  // vector i of a long product
+    void add(int i, D a) { part[i % vectors] += a; }
+    double total() const {
+        double sum = 0;
+        for (int v = 0; v < vectors; ++v)
+            for (int l = 0; l < lanes; ++l) sum += part[v][l];
+        return sum;
+    }
+};
 
 void leaf(const Term* terms, int count, double x, const double* keys, int n, const double* coefs, int rows,
           double* out) {
     constexpr int vectors = leaf_size / lanes;
-    const int used = (n + lanes - 1) / lanes;
+    const int used = (n + Sums::count - 1) / Sums::count * Sums::vectors;
     D w[vectors] = {};
     for (int k = 0; k < count; ++k)
         if (terms[k].kind != Kind::power)
@@ -90,9 +99,9 @@ void leaf(const Term* terms, int count, double x, const double* keys, int n, con
                     w[v] += values<double>(terms[k], order, all<double>(x), load<double>(keys + v * lanes));
             });
     for (int r = 0; r < rows; ++r) {  // the coefficients behind the last entry are 0
-        D sum = {};
-        for (int v = 0; v < used; ++v) sum = muladd(w[v], load<double>(coefs + r * leaf_size + v * lanes), sum);
-        out[r] += total(sum);
+        Sums sum;
+        for (int v = 0; v < used; ++v) sum.add(v, w[v], load<double>(coefs + r * leaf_size + v * lanes));
+        out[r] += sum.total();
     }
 }
 
@@ -153,9 +162,9 @@ void read(const Term* terms, int count, double x, const double* lo, const double
     }
     for (int r = 0; r < rows; ++r) {
         const double* m = moments + static_cast<std::ptrdiff_t>(r) * stride * fan;
-        D sum = {};
-        for (int i = 0; i < used * fan; i += lanes) sum = muladd(load<double>(w + i), load<double>(m + i), sum);
-        out[r] += total(sum);
+        Sums sum;
+        for (int i = 0; i < used * fan; i += lanes) sum.add(i / lanes, load<double>(w + i), load<double>(m + i));
+        out[r] += sum.total();
     }
 }
 
@@ -208,9 +217,9 @@ void gather(const Term* terms, int count, double lo, double hi, const double* ke
             int stride, int rows, double* out) {
     const auto put = [&](int moment, const D* w) {
         for (int r = 0; r < rows; ++r) {
-            D sum = {};
-            for (int v = 0; v < leaf_size / lanes; ++v) sum = muladd(w[v], load<double>(coefs + r * leaf_size + v * lanes), sum);
-            out[(static_cast<std::ptrdiff_t>(r) * stride + moment) * fan] = total(sum);
+            Sums sum;
+            for (int v = 0; v < leaf_size / lanes; ++v) sum.add(v, w[v], load<double>(coefs + r * leaf_size + v * lanes));
+            out[(static_cast<std::ptrdiff_t>(r) * stride + moment) * fan] = sum.total();
         }
     };
     for (int k = 0; k < count; ++k)
@@ -220,13 +229,13 @@ void gather(const Term* terms, int count, double lo, double hi, const double* ke
 // out[l * fan] = sum over the children i and a <= l of C(l, a) powers[(l - a) * fan + i] m[a * fan + i]
 template <class Order> inline void shift(const double* powers, Order order, const double* m, double* out) {
     for (int l = 0; l <= order; ++l) {
-        D sum = {};
+        Sums sum;
         for (int a = 0; a <= l; ++a) {
             const double c = binomial(order, l, a);
             for (int i = 0; i < fan; i += lanes)
-                sum = muladd(c * load<double>(powers + (l - a) * fan + i), load<double>(m + a * fan + i), sum);
+                sum.add(i / lanes, c * load<double>(powers + (l - a) * fan + i), load<double>(m + a * fan + i));
         }
-        out[l * fan] = total(sum);
+        out[l * fan] = sum.total();
     }
 }
 
@@ -276,9 +285,9 @@ void lift(const Term* terms, int count, double lo, double hi, const double* los,
             continue;
         }
         for (int r = 0; r < rows; ++r) {
-            D sum = {};
-            for (int i = 0; i < fan; i += lanes) sum += load<double>(moments + r * row + term.total * fan + i);
-            out[r * row + term.total * fan] = total(sum);
+            Sums sum;
+            for (int i = 0; i < fan; i += lanes) sum.add(i / lanes, load<double>(moments + r * row + term.total * fan + i));
+            out[r * row + term.total * fan] = sum.total();
         }
     }
 }

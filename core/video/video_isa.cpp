@@ -144,7 +144,7 @@ template <int channels> int learn(const TileStep& in, std::uint8_t* slots, int u
     if (cap < 1)
         for (int i = 0; i < tile_size; ++i) {
             const float whole = margin[i] - keep * f[i];
-            const float filled = (f[i] >= known * margin[i]) & (distance[i] <= merge2) ? whole : next[i];
+            const float filled = ((f[i] >= known * margin[i]) & (distance[i] <= merge2)) ? whole : next[i];
             next[i] = f[i] >= cap * margin[i] ? 0.0f : filled;
         }
     if (in.haste > 1)

@@ -35,6 +35,17 @@ void expect(bool good, const std::string& what) {
     std::fprintf(stderr, "FAILED: %s\n", what.c_str());
 }
 
+bool telling = false;  // a line for every run, with a hash of its scores: the same on every machine
+
+// FNV-1a of the bytes
+template <class T> void tell(const std::string& name, const std::vector<T>& values) {
+    if (!telling) return;
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(values.data());
+    for (std::size_t i = 0; i < values.size() * sizeof(T); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    std::printf("%016llx %d %s\n", static_cast<unsigned long long>(hash), runs, name.c_str());
+}
+
 // the same bits, so that NaN would be told from NaN and 0 from -0 too
 template <class T> bool same(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
@@ -253,6 +264,7 @@ void compare(const Program& kernel, const Spec& loss, const Spec& rule, const Sp
     Learner<T> whole = make();
     std::vector<double> scores, levels;
     learn(whole, data, {data.rows}, scores, levels);
+    tell(name, scores);
     expect(finite(scores) && finite(levels), name + ": not finite");
 
     const int n = whole.outputs();
@@ -316,6 +328,7 @@ void compare_trees(const Spec& loss, const Spec& rule, const Spec& budget, Avera
         learn(dense, data, {data.rows}, expected, levels);
         learn(whole, data, {data.rows}, scores, levels);
         learn(split, data, {7, 1}, its_scores, levels);
+        tell(name, scores);
         expect(finite(scores), name + ": not finite");
         expect(same(scores, its_scores), name + ": scores of a split");
         const Expansion &a = whole.loop().expansion, &b = split.loop().expansion;
@@ -363,6 +376,7 @@ void compare_finite(const Program& kernel, const Spec& loss, const Spec& rule, i
         learn(whole, data, {data.rows}, scores, levels);
         learn(rows, data, {1}, by_rows, levels);
         learn(split, data, {13, 1, 24, 30}, by_split, levels);
+        tell(name, scores);
         expect(finite(scores), name + ": not finite");
         expect(same(scores, by_rows) && same(scores, by_split), name + ": scores of a split");
         const Expansion &a = whole.loop().expansion, &b = split.loop().expansion;
@@ -473,13 +487,14 @@ template <class T> void scaler() {
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
+    telling = count > 1 && std::string(words[1]) == "--hashes";
     everything<double>();
     everything<float>();
     scaler<double>();
     scaler<float>();
     errors();
     failures += test_trees() + test_ranking() + test_video() + test_bank();
-    std::printf("%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
+    std::fprintf(stderr, "%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
     return failures == 0 ? 0 : 1;
 }

@@ -1,0 +1,59 @@
+"""The law of machines: every instruction set with fused multiply-add, and every compiler, gives the same bits.
+
+    python tests/core/compare_machines.py "build/native/core_test" "qemu-aarch64 build/arm/core_test"
+
+Each program is tests/core/core_test.cpp, built for some machine by some compiler. It runs once for every instruction set
+that it and the processor have, checks the core, and tells a hash of the scores of every run. The hashes of all must be
+equal; the baseline of x86-64, which rounds a product before it adds it, is checked but not compared.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+
+#: Tried with every program; "" is the best that there is.
+SETS = ("", "avx2", "avx512")
+
+
+def run(program: str, isa: str) -> tuple[str, list[str]] | None:
+    """What a program says of itself, and its hashes; None if it, or the processor, does not have the instruction set."""
+    environment = {**os.environ, "GOSSAMER_ISA": isa}
+    done = subprocess.run([*shlex.split(program), "--hashes"], env=environment, capture_output=True, text=True)
+    if "GOSSAMER_ISA" in done.stderr:
+        return None
+    if done.returncode:
+        raise SystemExit(f"{program} with '{isa}': exit code {done.returncode}\n{done.stderr[-2000:]}")
+    return done.stderr.strip().split("\n")[-1], done.stdout.split("\n")
+
+
+def main(programs: list[str]) -> int:
+    if not programs:
+        raise SystemExit(__doc__)
+    first: list[str] | None = None
+    differ = False
+    for program in programs:
+        seen = set()
+        for isa in SETS:
+            found = run(program, isa)
+            if found is None:
+                print(f"{program}: skipped, {isa} is not there", flush=True)
+                continue
+            said, hashes = found
+            if said in seen:
+                continue
+            seen.add(said)
+            if " on baseline" in said:
+                print(f"{program}: {said}; without fused multiply-add, not compared", flush=True)
+                continue
+            first = hashes if first is None else first
+            wrong = sum(a != b for a, b in zip(first, hashes, strict=True))
+            differ |= wrong > 0
+            print(f"{program}: {said}; {len(hashes) - 1:,} hashes, {wrong:,} differ from the first", flush=True)
+    return int(differ or first is None)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

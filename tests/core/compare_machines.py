@@ -2,8 +2,8 @@
 
     python tests/core/compare_machines.py "build/native/core_test" "qemu-aarch64 build/arm/core_test"
 
-Each program is tests/core/core_test.cpp, built for some machine by some compiler. It runs once for every instruction set
-that it and the processor have, checks the core, and tells a hash of the scores of every run. The hashes of all must be
+Each program is tests/core/core_test.cpp, built for some machine by some compiler. It runs once for every instruction
+set that it and the processor have, checks the core, and tells a hash of the scores of every run. The hashes of all must be
 equal; the baseline of x86-64, which rounds a product before it adds it, is checked but not compared.
 """
 
@@ -19,7 +19,7 @@ SETS = ("", "avx2", "avx512")
 
 
 def run(program: str, isa: str) -> tuple[str, list[str]] | None:
-    """What a program says of itself, and its hashes; None if it, or the processor, does not have the instruction set."""
+    """What a program says of itself, and its hashes; None if it, or the processor, lacks the instruction set."""
     environment = {**os.environ, "GOSSAMER_ISA": isa}
     done = subprocess.run([*shlex.split(program), "--hashes"], env=environment, capture_output=True, text=True)
     if "GOSSAMER_ISA" in done.stderr:

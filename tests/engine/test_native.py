@@ -47,7 +47,7 @@ def run(isa, script=SCRIPT):
 
 
 def test_instruction_sets_agree():
-    """Every set with fused multiply-add gives the same bits; the baseline of x86-64 agrees to 1e-9 (1e-3 in float32)."""
+    """Sets with fused multiply-add give the same bits; the baseline of x86-64 agrees to 1e-9 (1e-3 in float32)."""
     best = run(None)
     assert best.returncode == 0, best.stderr
     isa, results = json.loads(best.stdout)

@@ -114,7 +114,7 @@ public:
         void refuse() { expansion.discarded += std::sqrt(expansion.square(move()) * kappa); }
         // all coefficients and its own, by a factor
         void shrink(double factor) {
-            expansion.shrink(factor);
+            loop_.with_trace_ ? expansion.shrink(factor, Trace{1, 0, expansion.rate}) : expansion.shrink(factor);
             for (Values* values : {&loop_.f_, &loop_.move_})
                 for (double& x : *values) x *= factor;
         }

@@ -1,6 +1,7 @@
 // The core without Python: every kernel x loss x rule x budget over random rows, in blocks and row by row, in both
 // float types, with several classes, examples that return, averages, norms and traces. Rows must equal blocks bit for
-// bit. Built with the sanitizers.
+// bit. Built with the sanitizers, for other machines and by other compilers. The file is long because it is one program with its
+// lists of parts, and what goes together.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,6 +14,7 @@
 
 #include "trees/additive.hpp"
 #include "core_bank.hpp"
+#include "core_moves.hpp"
 #include "core_trees.hpp"
 #include "core_video.hpp"
 #include "features/finite.hpp"
@@ -117,6 +119,7 @@ const std::vector<Spec> rules = {
     {"svmd", {0.3, 0, 0, 0.1, 0.2, 0.9, 0}},
     {"svmd", {0.3, 0, 0, 0.0, 0.5, 0.0, 0.7}},  // no memory: the trace is cleared in every round
     {"svmd", {0.5, 0, 0, 0.1, 2.0, 1.0, 0.7}},
+    {"everywhere", {0.3, 0, 0, 0.2, 0.1}},  // of the tests: it moves all coefficients
 };
 const std::vector<Spec> budgets = {
     {"unlimited", {}},
@@ -133,6 +136,7 @@ const std::vector<Spec> budgets = {
     {"project", {9, 1e-3, 0, 0, 0}},
     {"project", {12, 0.2, 1, 0, 0}},    // from the start
     {"auto", {20, 1e-3, 3, 0.1}},
+    {"marked", {7}},  // of the tests: its state is an array
 };
 
 bool is_reshaping(const Spec& budget) {
@@ -142,6 +146,11 @@ bool is_binary(const Spec& loss) {
     return loss.first == "hinge" || loss.first == "squared_hinge" || loss.first == "logistic";
 }
 bool is_label(const Spec& loss) { return loss.first == "structured" || loss.first == "softmax"; }
+
+bool moves_all(const Spec& rule) { return rule.first == "everywhere"; }
+bool keeps_gram(const Spec& rule, const Spec& budget) {
+    return moves_all(rule) || (budget.first != "unlimited" && budget.first != "sublinear");
+}
 
 bool goes_together(const Spec& loss, const Spec& rule) {
     const std::string &l = loss.first, &r = rule.first;
@@ -256,7 +265,7 @@ void compare(const Program& kernel, const Spec& loss, const Spec& rule, const Sp
     const std::string name = (sizeof(T) == 4 ? "float " : "double ") + kernel.front().first + ", " + loss.first + ", " +
                              rule.first + ", " + budget.first + ", d = " + std::to_string(data.d);
     const double epsilon = sizeof(T) == 4 ? 4 * 1.2e-7 : 4 * 2.2e-16;
-    const bool gram = budget.first != "unlimited" && budget.first != "sublinear";
+    const bool gram = keeps_gram(rule, budget);
     const bool tracks = gram || budget.first == "unlimited";
     const auto make = [&] {
         return Learner<T>(Kernel(kernel, data.d), make_loop(loss, rule, budget, average, gram, epsilon), data.d);
@@ -318,7 +327,7 @@ void compare_trees(const Spec& loss, const Spec& rule, const Spec& budget, Avera
     ++runs;
     const std::string name = "trees, " + loss.first + ", " + rule.first + ", " + budget.first;
     const double epsilon = sizeof(T) == 4 ? 4 * 1.2e-7 : 4 * 2.2e-16;
-    const bool gram = budget.first != "unlimited" && budget.first != "sublinear";
+    const bool gram = keeps_gram(rule, budget);
     const auto make = [&] { return make_loop(loss, rule, budget, average, gram, epsilon); };
     Learner<T> dense(Kernel({{"additive", additive}}, data.d), make(), data.d);
     Additive<T> whole(read_coordinates(additive, data.d), make(), data.d);
@@ -401,7 +410,7 @@ template <class T> void everything() {
     unsigned seed = 0;
     for (const Spec& loss : losses)
         for (const Spec& rule : rules) {
-            if (!goes_together(loss, rule) || rule.first == "adatron") continue;
+            if (!goes_together(loss, rule) || rule.first == "adatron" || moves_all(rule)) continue;
             const Data<T> data(75, seed % 5 + 2, targets_of(loss), seed);
             const Program& kernel = kernels[seed % kernels.size()];
             compare_finite<T>(kernel, loss, rule, seed % 3 ? 50 : 0, seed % 2 ? Average::all : Average::none, data);
@@ -417,7 +426,7 @@ template <class T> void everything() {
                     const Average average = k % 3 == 0 ? Average::all : k % 3 == 1 ? Average::sparse : Average::none;
                     const Data<T> data(61, 1 + static_cast<int>(seed % 6), targets_of(loss), seed);
                     compare(kernels[k], loss, rule, budget, average, data);
-                    if (k < 2 && !is_reshaping(budget)) compare_trees(loss, rule, budget, average, data);
+                    if (k < 2 && !is_reshaping(budget) && !moves_all(rule)) compare_trees(loss, rule, budget, average, data);
                     ++seed;
                 }
         }
@@ -451,6 +460,8 @@ void errors() {
     expect(throws([] { make_loss("structured", {1.0, 0, 3, 1, 0, 0.0}); }), "a cost matrix of the wrong size");
     expect(throws([] { make_rule("unknown", {}); }), "an unknown rule");
     expect(throws([] { make_budget("unknown", {}); }), "an unknown budget");
+    const Spec& everywhere = rules.back();
+    expect(throws([&] { make_loop(losses[4], everywhere, budgets[0], Average::none, false, 0); }), "no kernel values to move by");
     for (const double bad : {static_cast<double>(NAN), inf, -inf})
         for (std::size_t n : {1, 3, 16, 31, 64, 65}) {
             std::vector<double> values(n, 1.0);
@@ -494,7 +505,7 @@ int main(int count, char** words) {
     scaler<double>();
     scaler<float>();
     errors();
-    failures += test_trees() + test_ranking() + test_video() + test_bank();
+    failures += test_trees() + test_ranking() + test_moves() + test_video() + test_bank();
     std::fprintf(stderr, "%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
     return failures == 0 ? 0 : 1;
 }

@@ -203,7 +203,7 @@ CMAKE_native := -DCMAKE_CXX_COMPILER=g++
 CMAKE_clang := -DCMAKE_CXX_COMPILER=$(or $(shell command -v clang++),$(shell command -v clang++-14),clang++)
 CMAKE_arm := -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
   -DCMAKE_EXE_LINKER_FLAGS=-static
-build/native/core_test build/clang/core_test build/arm/core_test: build/%/core_test: $(VENV)/.package $(SOURCES) tests/core/core_test.cpp
+build/native/core_test build/clang/core_test build/arm/core_test: build/%/core_test: $(VENV)/.package $(SOURCES) $(wildcard tests/core/*.?pp tests/core/parts/*/*.hpp)
 	@command -v cmake > /dev/null || $(PIP) install -qq cmake
 	@PATH="$$PATH:$$PWD/$(BIN)" && cmake -S . -B build/$* -DGOSSAMER_TESTS=ON -DGOSSAMER_WERROR=ON $(CMAKE_$*) > /dev/null \
 	  && cmake --build build/$* --target core_test --parallel 2

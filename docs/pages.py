@@ -25,9 +25,9 @@ MADE = DOCS / "made"
 ORDER = {
     "Guide": ["concepts", "choosing", "tuning", "budgets", "capacity", "sweeps", "algorithms"],
     "Faces": ["sklearn", "river", "cli", "streams", "store", "video", "additive", "bank", "spark"],
-    "Evidence": ["made/gallery", "made/experiments/README", "benchmarks", "performance", "reliability"],
+    "Evidence": ["made/gallery", "made/experiments/README", "benchmarks", "performance", "reliability", "platforms"],
     "Reference": ["made/api/gossamer"],
-    "Project": ["made/CONTRIBUTING", "made/CHANGELOG"],
+    "Project": ["made/CONTRIBUTING", "releasing", "made/CHANGELOG"],
 }
 
 #: Files of the repository, outside docs/, that are pages of the site.

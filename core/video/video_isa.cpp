@@ -6,7 +6,7 @@ namespace gossamer {
 namespace {
 
 constexpr int lanes = width<float>;
-constexpr int vectors = tile_size / lanes;
+constexpr int stopped_together = 16;  // pixels, whatever the vector: every instruction set gives the same bits
 typedef typename Simd<float>::I Ints;
 typedef std::int32_t Unaligned __attribute__((vector_size(vector_bytes), aligned(4), may_alias));
 typedef std::uint8_t Bytes __attribute__((vector_size(lanes), aligned(1)));
@@ -33,12 +33,12 @@ inline bool none(Ints mask) {
 #endif
 }
 
-// f, and with `find` the slot of the nearest support point of every pixel and its squared distance. A part of the tile
-// at a time: as many vectors as the registers hold.
+// f, and with `find` the slot of the nearest support point of every pixel and its squared distance. The sums of as
+// many pixels as the registers hold are made together, and end together once all have reached their target.
 template <int channels, bool find>
 void evaluate(const TileStep& in, const std::uint8_t* slots, int used, bool to_margin, float* f, std::int32_t* nearest,
               float* distance) {
-    constexpr int part = vectors < 2 ? vectors : 2;
+    constexpr int part = stopped_together / lanes;
     const V<float> inverse = all<float>(in.cap / in.scale);
     for (int start = 0; start < tile_size; start += part * lanes) {
         V<float> x[channels][part], sum[part], target[part], gamma[part], closest[part];

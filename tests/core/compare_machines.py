@@ -3,8 +3,8 @@
     python tests/core/compare_machines.py "build/native/core_test" "qemu-aarch64 build/arm/core_test"
 
 Each program is tests/core/core_test.cpp, built for some machine by some compiler. It runs once for every instruction
-set that it and the processor have, checks the core, and prints a hash of the scores of every run. All must have the same
-hashes; the baseline of x86-64, which rounds a product before it adds it, is checked but not compared.
+set that it and the processor have, checks the core, and prints a hash of the scores of every run. All must print the
+same hashes; the baseline of x86-64, which rounds a product before it adds it, is checked but not compared.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bank/bank.hpp"
+#include "core_hashes.hpp"
 
 namespace gossamer {
 
@@ -87,6 +88,8 @@ template <class T> struct BankTest {
 
     void run() {
         const Result whole = learn({0, rows}, 1);
+        hashes.tell("bank, " + name, whole.scores);
+        for (const std::string& state : whole.states) hashes.tell("bank, " + name + ", a state", state);
         for (int turn = 0; turn < 4; ++turn) {
             const int first = 1 + static_cast<int>(random() % 200), second = first + 1 + static_cast<int>(random() % 100);
             const Result again = learn({0, first, second, rows}, 1 + turn);

@@ -14,6 +14,7 @@
 
 #include "trees/additive.hpp"
 #include "core_bank.hpp"
+#include "core_hashes.hpp"
 #include "core_moves.hpp"
 #include "core_trees.hpp"
 #include "core_video.hpp"
@@ -35,17 +36,6 @@ void expect(bool good, const std::string& what) {
     if (good) return;
     ++failures;
     std::fprintf(stderr, "FAILED: %s\n", what.c_str());
-}
-
-bool telling = false;  // a line for every run, with a hash of its scores: the same on every machine
-
-// FNV-1a of the bytes
-template <class T> void tell(const std::string& name, const std::vector<T>& values) {
-    if (!telling) return;
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    const auto* bytes = reinterpret_cast<const unsigned char*>(values.data());
-    for (std::size_t i = 0; i < values.size() * sizeof(T); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    std::printf("%016llx %d %s\n", static_cast<unsigned long long>(hash), runs, name.c_str());
 }
 
 // the same bits, so that NaN would be told from NaN and 0 from -0 too
@@ -273,7 +263,7 @@ void compare(const Program& kernel, const Spec& loss, const Spec& rule, const Sp
     Learner<T> whole = make();
     std::vector<double> scores, levels;
     learn(whole, data, {data.rows}, scores, levels);
-    tell(name, scores);
+    hashes.tell(name, scores);
     expect(finite(scores) && finite(levels), name + ": not finite");
 
     const int n = whole.outputs();
@@ -337,7 +327,7 @@ void compare_trees(const Spec& loss, const Spec& rule, const Spec& budget, Avera
         learn(dense, data, {data.rows}, expected, levels);
         learn(whole, data, {data.rows}, scores, levels);
         learn(split, data, {7, 1}, its_scores, levels);
-        tell(name, scores);
+        hashes.tell(name, scores);
         expect(finite(scores), name + ": not finite");
         expect(same(scores, its_scores), name + ": scores of a split");
         const Expansion &a = whole.loop().expansion, &b = split.loop().expansion;
@@ -385,7 +375,7 @@ void compare_finite(const Program& kernel, const Spec& loss, const Spec& rule, i
         learn(whole, data, {data.rows}, scores, levels);
         learn(rows, data, {1}, by_rows, levels);
         learn(split, data, {13, 1, 24, 30}, by_split, levels);
-        tell(name, scores);
+        hashes.tell(name, scores);
         expect(finite(scores), name + ": not finite");
         expect(same(scores, by_rows) && same(scores, by_split), name + ": scores of a split");
         const Expansion &a = whole.loop().expansion, &b = split.loop().expansion;
@@ -489,6 +479,7 @@ template <class T> void scaler() {
             run(0, x.data(), whole.data(), rows);
             for (int t = 0; t < rows; ++t) run(1, &x[t * features], &single[t * features], 1);
             run(2, x.data(), nullptr, rows);
+            hashes.tell("a scaler", whole);
             expect(same(whole, single) && same(mean[0], mean[1]) && same(mean[0], mean[2]) &&
                        same(squares[0], squares[1]) && same(squares[0], squares[2]) && weight[0] == weight[1] &&
                        weight[0] == weight[2],
@@ -499,7 +490,7 @@ template <class T> void scaler() {
 }  // namespace
 
 int main(int count, char** words) {
-    telling = count > 1 && std::string(words[1]) == "--hashes";
+    hashes.on = count > 1 && std::string(words[1]) == "--hashes";
     everything<double>();
     everything<float>();
     scaler<double>();

@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "core_hashes.hpp"
 #include "video/video.hpp"
 
 namespace gossamer {
@@ -35,6 +36,9 @@ inline int test_video() {
                     one.background(lit.data());
                     failures += mask != other;
                 }
+                hashes.tell("video, scores", scores);
+                hashes.tell("video, background", lit);
+                hashes.tell("video, margins", one.margins);
                 failures += one.slots != many.slots || one.spreads != many.spreads || one.margins != many.margins;
             }
     if (failures) std::fprintf(stderr, "FAILED: the pixel bank, %d times\n", failures);

@@ -62,7 +62,8 @@ public:
                 trace_matters_ = r.trace_matters();
                 moves_all_ = r.moves_all;
                 rule_follows_ = r.follows;
-                static_assert(!(r.moves_all && r.needs_trace), "the trace does not follow a direction");
+                using R = std::decay_t<decltype(r)>;
+                static_assert(!(R::moves_all && R::needs_trace), "the trace does not follow a direction");
                 expansion.rate = r.rate;
             },
             this->rule);

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except (ValueError, OSError, ImportError) as error:
         message, usage = told(error, set(vars(options)))
-        print("gossamer:", message, file=sys.stderr)
+        print("gossamer:", *message.split(), file=sys.stderr)
         return BAD_USAGE if usage or options.command == "demo" else BAD_DATA
     return 0
 
@@ -85,24 +85,19 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def told(error: Exception, options: set[str]) -> tuple[str, bool]:
-    """An error in one line of the shell's words, and whether an option is to blame.
+    """An error in the shell's words, and whether an option is to blame.
 
     >>> from gossamer.exceptions import ParameterError
     >>> told(ParameterError("SILK", "budget", "an int in [1, inf)", 0), {"budget"})
     ('--budget must be an int in [1, inf). Got 0 instead.', True)
     """
-    message, usage = _told(error, options)
-    return " ".join(message.split()), usage
-
-
-def _told(error: Exception, options: set[str]) -> tuple[str, bool]:
     from gossamer.exceptions import ParameterError
     from gossamer.streams._schema import Setting
     from gossamer.streams._source import ChangedDataError
     from gossamer.streams._stream import BadRowError
 
     if isinstance(error, ToldError):
-        message, usage = _told(error.cause, options)
+        message, usage = told(error.cause, options)
         return f"{error.before}{message}{error.after}", usage or error.usage
     if isinstance(error, ChangedDataError):
         need = f"--resume needs the data that the checkpoint was made of: {error.changed}"

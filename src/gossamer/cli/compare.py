@@ -47,7 +47,7 @@ def work(options: argparse.Namespace) -> None:
                         del runs[name]  # the others go on
                         bar.clear()
                         words, _ = told(problem, set(vars(options)))
-                        print(f"gossamer: without {name}: {words}", file=sys.stderr)
+                        print(f"gossamer: without {name}:", *words.split(), file=sys.stderr)
                     seconds[name] += time.perf_counter() - start
                 bar.update(int(chunk.rows[-1]), chunk.position)
         finally:

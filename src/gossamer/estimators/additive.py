@@ -181,11 +181,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
     rescale : map each coordinate into (0, 1) by its running mean and deviation (`rescale`), as splines need;
         if False, rows are taken as they are, and one outside of the kernel's domain is an error.
     budget : the number of support points ("silk" gives up the lightest, "projection" the oldest); a Budget; or None.
-    average : "fit": ``fit`` hands out the mean of the hypotheses of the second half of its last pass, on the points
-        that the budget leaves; online verbs go on from it and do not average. False: no mean. True, or "sparse" to
-        bound its memory: all verbs keep the mean of all hypotheses so far, and predictions use it.
-    n_passes : passes made by ``fit``.
-    shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
+    average, n_passes, shuffle, random_state : as in `OnlineClassifier`.
     scale_target : as in `NORMARegressor`.
 
     Attributes

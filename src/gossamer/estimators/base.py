@@ -36,6 +36,8 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
     #: "classification", "regression" or "novelty", and the targets of the losses for it (see `Loss`).
     task: ClassVar[str]
     targets: ClassVar[tuple[str, ...]] = ()
+    #: The budget that a number stands for.
+    _by_number: ClassVar[Any] = Smallest
     kernel: Any
     loss: Any
     rule: Any
@@ -52,7 +54,7 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
         return found
 
     def _budget(self) -> Budget | None:
-        return choose_budget(self, Smallest)
+        return choose_budget(self, self._by_number)
 
     def _start(self, loss: Loss | None = None) -> Learner:
         """A learner from the parameters, all of them checked."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gossamer._typing import Floats
-from gossamer.budgets import Budget, Oldest
-from gossamer.estimators.choose import choose_budget
+from gossamer.budgets import Oldest
 from gossamer.estimators.fitting import Part
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.losses import EpsilonInsensitive, Hinge, Loss
@@ -19,8 +18,7 @@ from gossamer.rules import ALMA, ROMMA, Adatron, PassiveAggressive, Perceptron, 
 class _Classic:
     """A budget by number drops the oldest."""
 
-    def _budget(self: Any) -> Budget | None:
-        return choose_budget(self, Oldest)
+    _by_number: ClassVar[Any] = Oldest
 
     def _loss(self: Any) -> Loss:
         return Hinge()
@@ -33,11 +31,7 @@ class KernelPerceptron(_Classic, OnlineClassifier):
     ----------
     kernel : a Kernel, a name or a function of two batches.
     budget : the number of support points, the oldest leaving first; a Budget; or None to keep all.
-    average : "fit": ``fit`` hands out the mean of the hypotheses of the second half of its last pass, on the points
-        that the budget leaves; online verbs go on from it and do not average. False: no mean. True, or "sparse" to
-        bound its memory: all verbs keep the mean of all hypotheses so far, and predictions use it.
-    n_passes : passes made by ``fit``.
-    shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
+    average, n_passes, shuffle, random_state : as in `OnlineClassifier`.
 
     >>> import gossamer
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])

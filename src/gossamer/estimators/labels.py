@@ -71,7 +71,6 @@ def count_known(codes: Floats, known: int) -> Ints:
     """
     counts = np.full(len(codes), known, dtype=np.int64)
     counts[1:] = codes[:-1] + 1
-    counts[:1] = known
     return np.maximum.accumulate(counts)
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from gossamer import _checks
-from gossamer.budgets import Budget, Oldest, Smallest
-from gossamer.estimators.choose import choose_budget
+from gossamer.budgets import Oldest
 from gossamer.estimators.generic import OnlineClassifier, OnlineDetector, OnlineRegressor
-from gossamer.losses import (
-    Loss,
-    Novelty,
-)
+from gossamer.losses import Loss, Novelty
 from gossamer.rules import SVMD, Gradient, Implicit, Rule
 
 
 class _Norma:
     """Gradient steps; a budget by number drops the oldest."""
 
+    _by_number: ClassVar[Any] = Oldest
+
     def _rule(self: Any) -> Rule:
         return Gradient(self.rate, self.reg, self.schedule, getattr(self, "fit_intercept", False))
-
-    def _budget(self: Any) -> Budget | None:
-        return choose_budget(self, Oldest)
 
 
 class _Silk:
@@ -31,18 +26,14 @@ class _Silk:
     def _rule(self: Any) -> Rule:
         return Implicit(self.C, self.rate, self.reg, self.schedule, getattr(self, "fit_intercept", False))
 
-    def _budget(self: Any) -> Budget | None:
-        return choose_budget(self, Smallest)
-
 
 class _Svmd:
     """Steps whose size descends too; a budget by number drops the oldest."""
 
+    _by_number: ClassVar[Any] = Oldest
+
     def _rule(self: Any) -> Rule:
         return SVMD(self.rate, self.reg, self.meta, self.memory, self.C)
-
-    def _budget(self: Any) -> Budget | None:
-        return choose_budget(self, Oldest)
 
 
 class NORMAClassifier(_Norma, OnlineClassifier):
@@ -57,12 +48,7 @@ class NORMAClassifier(_Norma, OnlineClassifier):
     margin : rho. With ``nu`` it adapts so that a fraction nu of the rows are margin errors.
     fit_intercept : whether an offset is learned (two classes).
     budget : the number of support points, the oldest leaving first; a Budget; or None to keep all.
-    average : "fit": ``fit`` hands out the mean of the hypotheses of the second half of its last pass, on the points
-        that the budget leaves; online verbs go on from it and do not average. False: no mean. True, or "sparse" to
-        bound its memory: all verbs keep the mean of all hypotheses so far, and predictions use it.
-    n_passes : passes made by ``fit``.
-    shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
-    cost : what each mistake costs, a matrix over the sorted classes, or a `Taxonomy` of them (see `taxonomy`).
+    average, n_passes, shuffle, random_state, cost : as in `OnlineClassifier`.
 
     >>> import gossamer, numpy as np
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])

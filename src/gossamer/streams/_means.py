@@ -9,7 +9,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._typing import Floats
-from gossamer.streams._schema import Coded, Sampled, Schema, Values
+from gossamer.streams._schema import Coded, Sampled, Schema, Values, coded_numbers
 
 
 class Means:
@@ -76,13 +76,9 @@ def sample_means(schema: Schema, sample: Mapping[str, Sampled]) -> list[float]:
 
 def _encodable(found: Sampled, kind: str) -> Values:
     values = found.values
-    if kind != "number" or not isinstance(values, Coded):
-        if kind == "text" and not isinstance(values, Coded):
-            from gossamer.streams._schema import coded_numbers
-
-            return coded_numbers(values)
-        return values
-    return values.map([_number(text, found.decimal) for text in values.values])
+    if not isinstance(values, Coded):
+        return coded_numbers(values) if kind == "text" else values
+    return values.map([_number(text, found.decimal) for text in values.values]) if kind == "number" else values
 
 
 def _number(text: str, decimal: str) -> float:

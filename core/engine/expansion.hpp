@@ -364,12 +364,21 @@ struct Expansion {
         }
     }
 
-    // the sums over all rounds so far of an output's coefficients
-    Values total(int output) const {
+    // the sums over all rounds so far of an output's coefficients; with those of the dropped terms behind them
+    Values total(int output, bool with_dropped = false) const {
         Values sums(size());
         for (int i = 0; i < size(); ++i)
             sums[i] = summed[output][i] + raw[output][i] * (rounds_scale - entered[i]);
+        if (with_dropped) sums.insert(sums.end(), dropped[output].begin(), dropped[output].end());
         return sums;
+    }
+
+    // before coefficients change: add their sum so far to the mean
+    void settle_sums() {
+        if (average == Average::none) return;
+        for (int c = 0; c < outputs(); ++c)
+            for (int i = 0; i < size(); ++i) summed[c][i] += raw[c][i] * (rounds_scale - entered[i]);
+        std::fill(entered.begin(), entered.end(), rounds_scale);
     }
 
     // f(x, .) = K_Y g(x, .), in place
@@ -421,14 +430,6 @@ private:
             total += 2 * made * (all - first * kernel[slot] - second * kernel[other]) + made * made * kappas[slot];
         }
         return std::max(0.0, total) * scale * scale;
-    }
-
-    // before coefficients change: add their sum so far to the mean
-    void settle_sums() {
-        if (average == Average::none) return;
-        for (int c = 0; c < outputs(); ++c)
-            for (int i = 0; i < size(); ++i) summed[c][i] += raw[c][i] * (rounds_scale - entered[i]);
-        std::fill(entered.begin(), entered.end(), rounds_scale);
     }
 
     // leaving_[i] = the kernel value of slots `slot` and i

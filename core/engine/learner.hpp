@@ -53,12 +53,9 @@ public:
     void score_mean(const T* x, std::int64_t n, double* scores, int columns) const {
         const Expansion& e = loop_.expansion;
         Rows2 coefs;
-        for (int c = 0; c < e.outputs(); ++c) {
-            coefs.push_back(e.total(c));
-            coefs[c].insert(coefs[c].end(), e.dropped[c].begin(), e.dropped[c].end());
-        }
+        for (int c = 0; c < e.outputs(); ++c) coefs.push_back(e.total(c, true));
         Points<T> points = points_;
-        append(points, dropped_);
+        points.append(dropped_);
         const double rounds = static_cast<double>(std::max<std::int64_t>(loop_.steps, 1));
         score_by(points, coefs, 1 / rounds, e.offset_sum / rounds, x, n, scores, columns);
     }
@@ -74,7 +71,7 @@ public:
     // The points of a saved state, whose numbers are in loop() already. `learns`: not only scores from now on.
     void restore_points(const std::vector<T>& points, std::vector<T> dropped, bool learns = true) {
         points_.clear();
-        append(points_, points);
+        points_.append(points);
         dropped_ = std::move(dropped);
         if (learns && loop_.expansion.with_gram)
             loop_.expansion.make_gram([&](double* to, std::ptrdiff_t apart) { fill_gram(to, apart); });
@@ -217,11 +214,6 @@ private:
             rows.against_single(kernel_, points_, x.data(), d_, g.data());
             std::copy_n(g.begin(), m, to + i * apart);
         }
-    }
-
-    void append(Points<T>& points, const std::vector<T>& x) const {
-        for (std::size_t i = 0; i + d_ <= x.size(); i += d_)
-            points.set(points.size(), x.data() + i, tiles<T>().norm(x.data() + i, d_));
     }
 
     Kernel kernel_;

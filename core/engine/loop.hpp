@@ -393,13 +393,7 @@ private:
         move_.resize(n);
         trace_move_.resize(n);
         for (int c = 0; c < n; ++c) f_[c] = e.scale * unscaled(e.raw[c], c);
-        if (!e.labels.empty()) {
-            v_ = f_;
-            for (int a = 0; a < n; ++a) {
-                f_[a] = 0;
-                for (int b = 0; b < n; ++b) f_[a] += e.labels[a * n + b] * v_[b];
-            }
-        }
+        e.join(f_.data());
         if (e.trace.empty()) return;
         v_.resize(n);
         for (int c = 0; c < n; ++c) v_[c] = e.trace_scale * unscaled(e.trace[c], n + c) + e.mix * f_[c];

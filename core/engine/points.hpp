@@ -44,6 +44,11 @@ public:
 
     void clear() { size_ = 0; }
 
+    // rows, row-major, as further points
+    void append(const std::vector<T>& x) {
+        for (std::size_t i = 0; i + d_ <= x.size(); i += d_) set(size_, x.data() + i, tiles<T>().norm(x.data() + i, d_));
+    }
+
     // the last point takes the slot of one that left
     void move_last(int slot) {
         const int last = --size_;

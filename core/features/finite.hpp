@@ -41,7 +41,7 @@ public:
         : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), limit_(limit), tolerance_(tolerance), points_(d),
           waves_(!frequencies.empty()) {
         loop_.forbid_kernel();
-        append(frequencies);
+        points_.append(frequencies);
         for (int i = 0; waves_ && i < 2 * points_.size(); ++i) append_weight(1.0, 1);
     }
 
@@ -107,7 +107,7 @@ public:
         if (!fits) throw std::invalid_argument("The 'points' parameter of the core must be as many as the budget keeps.");
         points_ = Points<T>(d_);
         whitening_ = Whitening();
-        append({points.begin(), waves_ ? points.begin() + points.size() / 2 : points.begin()});
+        points_.append({points.begin(), waves_ ? points.begin() + points.size() / 2 : points.begin()});
         Features<T> one;
         for (int i = 0; i < m && !waves_; ++i) {
             make(points.data() + static_cast<std::size_t>(i) * d_, 1, one);
@@ -255,7 +255,7 @@ private:
     void add(const double* z, const double* move, const double* trace_move) {
         Expansion& e = loop_.expansion;
         const int m = e.size();
-        settle();
+        e.settle_sums();
         const auto axpy = [&](double factor, Values& w) {
             if (factor == 0) return;
             for (int i = 0; i < m; ++i) w[i] += factor * z[i];
@@ -285,19 +285,9 @@ private:
         e.inner = inner;
     }
 
-    // before the weights change: add their sum so far to the mean
-    void settle() {
-        Expansion& e = loop_.expansion;
-        if (e.average == Average::none) return;
-        for (int i = 0; i < e.size(); ++i) {
-            for (int c = 0; c < e.outputs(); ++c) e.summed[c][i] += e.raw[c][i] * (e.rounds_scale - e.entered[i]);
-            e.entered[i] = e.rounds_scale;
-        }
-    }
-
     // all weights are 0; the space stays
     void forget() {
-        settle();
+        loop_.expansion.settle_sums();
         for (Rows2* rows : {&loop_.expansion.raw, &loop_.expansion.trace})
             for (Values& values : *rows) std::fill(values.begin(), values.end(), 0.0);
         loop_.expansion.inner = 0;
@@ -326,11 +316,6 @@ private:
         const std::size_t made = 2 * sizeof(double) * (dimension() + 1) * lanes;
         const std::size_t panels = std::min((std::size_t(192) << 10) / row, (std::size_t(2) << 20) / made);
         return static_cast<int>(lanes * std::max<std::size_t>(1, std::min<std::size_t>(4, panels)));
-    }
-
-    void append(const std::vector<T>& x) {
-        for (std::size_t i = 0; i + d_ <= x.size(); i += d_)
-            points_.set(points_.size(), x.data() + i, tiles<T>().norm(x.data() + i, d_));
     }
 
     Kernel kernel_;

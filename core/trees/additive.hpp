@@ -106,8 +106,7 @@ public:
         const std::size_t m = all.size() / d_;
         std::vector<double> coefs(m * outputs());
         for (int c = 0; c < outputs(); ++c) {
-            Values sums = e.total(c);
-            sums.insert(sums.end(), e.dropped[c].begin(), e.dropped[c].end());
+            const Values sums = e.total(c, true);
             for (std::size_t i = 0; i < m; ++i) coefs[i * outputs() + c] = sums[i];
         }
         std::vector<Key> keys(m);

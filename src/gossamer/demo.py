@@ -7,6 +7,7 @@ stream is `gossamer.synthetic.rotating_xor`, one turn every 2,000 rows.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import os
 import sys
@@ -113,7 +114,6 @@ def tune(rows: int = ROWS_PER_TURN, seeds: Sequence[int] = TUNING_SEEDS) -> list
     return best
 
 
-
 # ------------------------------------------------------------------------------------------------------- the race
 
 
@@ -149,7 +149,7 @@ def run(
     trials = _checks.whole("demo", "trials", trials, 1)
     seed = _checks.whole("demo", "seed", seed, 0)
     path = check_picture(out)
-    say = Printer(sys.stdout if to is None else to)
+    say = functools.partial(print, file=to or sys.stdout, flush=True)  # at once: the table is seen while it grows
     say(f"Stream: rotating_xor, {rows:,} rows, one turn every {ROWS_PER_TURN:,}; two classes, two features.")
     say("Learners: Gaussian kernel, hinge loss, "
         f"parameters from one grid for all, tuned on seeds {TUNING_SEEDS[0]}-{TUNING_SEEDS[-1]}:")  # fmt: skip
@@ -351,16 +351,6 @@ def check_picture(out: str | Path) -> Path:
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise _checks.wrong("demo", "out", "a file in a folder that exists and can be written", str(out))
     return path
-
-
-class Printer:
-    """Prints lines at once, so that the table is seen while it grows."""
-
-    def __init__(self, to: TextIO) -> None:
-        self.to = to
-
-    def __call__(self, line: str) -> None:
-        print(line, file=self.to, flush=True)
 
 
 class Progress:

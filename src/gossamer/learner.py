@@ -20,7 +20,7 @@ from gossamer._engine.native import Batch, Native
 from gossamer._engine.select import Machine, check_tracked
 from gossamer._engine.state import State
 from gossamer._engine.trees import Trees
-from gossamer._locks import exclusive, shared
+from gossamer._locks import exclusive, run_shared
 from gossamer._registry import own_rates
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
@@ -93,6 +93,7 @@ class Learner(Stored):
         if self.track_norm and not self.kernel.splits:
             check_tracked(self)
         self._width: int | None = None
+        self._own_rates = own_rates(self.rule)
         self._use(None)
 
     @property
@@ -108,11 +109,12 @@ class Learner(Stored):
         """Use this engine from now on; single rows go straight to compiled code if it has a fast path."""
         self._made = machine
         self._waiting: State | None = None
+        self._longest = -1.0  # the largest ||x||^2 whose k(x, x) is known to be finite
         self.learn_fast: Callable[..., float | None] = _no_fast_path
         self.score_fast: Callable[..., float | None] = _no_fast_path
         if isinstance(machine, Native) and self.loss.target != "label":
             self.score_fast = machine.core.score_one
-            if not own_rates(self.rule):
+            if not self._own_rates:
                 self.learn_fast = machine.core.learn_one
 
     # ------------------------------------------------------------------------------------------------ learning
@@ -127,12 +129,12 @@ class Learner(Stored):
         back (`Adatron`). ``with_levels`` also returns the margin, epsilon or delta that each row met. Bad input raises
         before anything has changed.
         """
-        options = (X, y, sample_weight, ids, with_levels)
-        return self._learn_locked(*options) if self._needs_lock() else self._learn(*options)
+        learn = self._learn_locked if self._needs_lock() else self._learn
+        return learn(X, y, sample_weight, ids, with_levels)
 
     def _needs_lock(self) -> bool:
         """Whether a call to learn is one step for other threads only if they are kept out; the core does so itself."""
-        return own_rates(self.rule) or not isinstance(self._machine, Native)
+        return self._own_rates or not isinstance(self._machine, Native)
 
     @exclusive
     def _learn_locked(self, *options: Any) -> Floats | tuple[Floats, Floats]:
@@ -155,7 +157,7 @@ class Learner(Stored):
                 self.kernel, self.budget = kernel, budget
         first = machine.steps + 1
         rates = None
-        if own_rates(self.rule) or not isinstance(machine, Native):
+        if self._own_rates or not isinstance(machine, Native):
             rates = self.rule.rates(first, len(X))
             self.rule.check_rates(rates, first)
         outputs = 1
@@ -259,14 +261,20 @@ class Learner(Stored):
             raise _checks.not_finite(self, X)
         if not self.kernel.takes_any():
             self.kernel.check_domain(self, X)
-            rows = np.array([row]) if self.kernel.by_norm else np.arange(len(X))
-            with np.errstate(over="ignore", invalid="ignore"):
-                peaks = self.kernel.diag(X if len(rows) == len(X) else X[rows])
-            if not np.isfinite(peaks).all():
-                bad = int(np.argmin(np.isfinite(peaks)))
-                got = f"{peaks[bad]} in row {rows[bad]}"
-                raise _checks.wrong(self, "X", "small enough for k(x, x) to be finite", got)
+            by_norm = self.kernel.by_norm
+            if not by_norm or not norm <= self._longest:
+                self._check_peaks(X[row : row + 1] if by_norm else X, row if by_norm else 0)
+                self._longest = norm
         return X
+
+    def _check_peaks(self, X: Array, first: int) -> None:
+        """Raise for a row whose k(x, x) is not finite; ``first``: the number of the first of these rows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            peaks = self.kernel.diag(X)
+        if not np.isfinite(peaks).all():
+            bad = int(np.argmin(np.isfinite(peaks)))
+            got = f"{peaks[bad]} in row {first + bad}"
+            raise _checks.wrong(self, "X", "small enough for k(x, x) to be finite", got)
 
     def _targets(self, y: Any, rows: int) -> Floats | None:
         if self.loss.target == "none":
@@ -303,11 +311,7 @@ class Learner(Stored):
         machine = self._machine
         if machine is None:
             return nothing
-        return ask(machine) if isinstance(machine, Native) else self._asked_locked(ask, machine)
-
-    @shared
-    def _asked_locked(self, ask: Callable[[Any], Any], machine: Machine) -> Any:
-        return ask(machine)
+        return ask(machine) if isinstance(machine, Native) else run_shared(self, lambda: ask(machine))
 
     def _number(self, name: str, otherwise: float) -> Any:
         return self._asked(lambda machine: machine.number(name), otherwise)
@@ -443,7 +447,7 @@ class Learner(Stored):
             self._width = state.points.shape[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        hidden = ("_made", "_waiting", "_width", "learn_fast", "score_fast")
+        hidden = ("_made", "_waiting", "_width", "_longest", "learn_fast", "score_fast")
         return {"state": self.state(), **{name: value for name, value in self.__dict__.items() if name not in hidden}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -89,11 +89,8 @@ def draw_errors(axes: Axes, errors: Mapping[str, Floats], window: int, dashed: S
     axes.set_ylim(0, 1.12 * 100 * max(float(values.max()) for values in errors.values()))
     axes.set_xlabel("rows seen", fontsize=MEDIUM, color=INK)
     axes.set_ylabel(f"errors in the last {window} rows, %", fontsize=MEDIUM, color=INK)
-    axes.tick_params(labelsize=SMALL, colors=INK)
     axes.xaxis.set_major_formatter(lambda row, _: f"{row:,.0f}")
-    axes.grid(axis="y", color="#E4E4E4", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    _tidy(axes)
     _label_ends(axes, ends)
 
 
@@ -360,10 +357,7 @@ def effects(
         _draw_density(axes, coordinates[:, i], low, high)
         axes.axhline(0, color=FAINT, linewidth=0.8, zorder=1)
         axes.set_title(titles[i], fontsize=MEDIUM, color=INK, loc="left", pad=5)
-        axes.tick_params(labelsize=SMALL, colors=INK)
-        axes.grid(axis="y", color="#E4E4E4", linewidth=0.8)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
+        _tidy(axes)
     low, high = panels[0, 0].get_ylim()
     panels[0, 0].set_ylim(low - 0.2 * (high - low), high)  # room for the densities
     if len(classes) > 2:

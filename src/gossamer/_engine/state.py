@@ -137,8 +137,9 @@ class State:
         flat = {name: value for name, value in self.budget.items() if name in (*FLAT, "inverse")}
         own = {name: value for name, value in self.budget.items() if name not in flat}
         entries = {**FLAT, **vars(self), **flat, "budget": own}
-        found = {name: entries.get(name) for name in STORED}
-        return {name: value for name, value in found.items() if name not in OPTIONAL or _is_there(value)}
+        found: dict[str, Any] = {name: entries.get(name) for name in STORED}
+        empty = [name for name in OPTIONAL if found[name] is None or not len(found[name])]
+        return {name: value for name, value in found.items() if name not in empty}
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any], kernel: Kernel, budget: Budget, rule: Rule) -> State:
@@ -150,10 +151,6 @@ class State:
             entries[name] = {key: given.get(key, value) for key, value in part.initial_state().items()}
         known: dict[str, Any] = {f.name: entries.get(f.name) for f in dataclasses.fields(cls)}
         return cls(**known)
-
-
-def _is_there(value: Any) -> bool:
-    return value is not None and len(value) > 0
 
 
 def _copy(value: Any) -> Any:

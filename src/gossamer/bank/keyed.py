@@ -241,7 +241,7 @@ def _names(owner: object, keys: Any) -> tuple[list[Any] | Ints, bool]:
 
 
 def _matrix(owner: object, X: Any, count: int, width: int | None, dtype: Any, bad: dict[int, str]) -> Array:
-    X = _densify(X) if issparse(X) else X
+    X = X.toarray() if issparse(X) else X
     try:
         rows = _checks.matrix(owner, X, width, finite=False)
     except ValueError as error:
@@ -250,10 +250,6 @@ def _matrix(owner: object, X: Any, count: int, width: int | None, dtype: Any, ba
         with np.errstate(over="ignore"):
             rows = rows.astype(dtype)
     return rows
-
-
-def _densify(X: Any) -> Array:
-    return np.asarray(X.toarray())
 
 
 def _row_by_row(

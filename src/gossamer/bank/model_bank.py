@@ -85,9 +85,8 @@ class ModelBank:
         self.template = clone(model)
         self.memory = None if memory is None else _checks.whole(self, "memory", memory, 1)
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.threads = min(available, MOST_THREADS) if threads is None else _checks.whole(self, "threads", threads, 1)
-        if self.threads > MOST_THREADS:
-            raise _checks.wrong(self, "threads", f"an int in [1, {MOST_THREADS}]", threads)
+        wanted = min(available, MOST_THREADS) if threads is None else threads
+        self.threads = _checks.whole(self, "threads", wanted, 1, MOST_THREADS)
         self._reports = _checks.one_of(self, "errors", errors, ["raise", "report"]) == "report"
         self._task = task_of(model)
         self._given = self._given_classes(classes)

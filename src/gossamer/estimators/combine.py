@@ -79,7 +79,7 @@ def merge(models: Sequence[Any], weights: Sequence[float] | None = None, budget:
         return _pipelines(models, shares, budget)
     if isinstance(models[0], Learner):
         columns = [np.eye(len(model.state().raw)) for model in models]
-        return _learners(models, _new_like(models[0]), columns, shares, budget)
+        return _learners(models, Learner(**models[0]._parameters()), columns, shares, budget)
     return _estimators(models, shares, budget)
 
 
@@ -173,11 +173,6 @@ def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool) -> Fl
 
 
 # --------------------------------------------------------------------------------------------------------- Learners
-
-
-def _new_like(learner: Learner) -> Learner:
-    """A new learner of the same parts."""
-    return Learner(**learner._parameters())
 
 
 def _learners(

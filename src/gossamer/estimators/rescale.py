@@ -226,5 +226,3 @@ class Rescaled(Learner):
     def features(self) -> int | None:
         """The features of a row as it comes."""
         return None if self._moments is None else self.width - self._extra
-
-

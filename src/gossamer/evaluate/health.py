@@ -49,17 +49,10 @@ class Health:
         if largest > LARGEST * self._largest:
             self._tell("large", f"The scores have grown to {largest:.3g} in the rows up to {row:,}: the model "
                        "diverges. Take a smaller rate or C, or scale the features.")  # fmt: skip
-        elif learned and len(scores) >= ENOUGH and self._varies(y) and self._constant(scores, real):
+        elif learned and len(scores) >= ENOUGH and (y is None or len(np.unique(y)) > 1) and _same(scores, real):
             self._tell("constant", f"The predictions are all the same in the {len(scores):,} rows up to {row:,}: the "
                        "model does not tell rows apart. The kernel may be too narrow for these features (a smaller "
                        "gamma), or the model forgets too fast (a smaller reg).")  # fmt: skip
-
-    def _varies(self, y: Any) -> bool:
-        return y is None or len(np.unique(np.asarray(y))) > 1
-
-    def _constant(self, scores: Any, real: Any) -> bool:
-        size = float(np.ptp(real)) if real is not None else float(np.abs(scores).max()) + 1e-300
-        return float(np.ptp(scores)) <= 1e-12 * size
 
     def _tell(self, kind: str, message: str) -> None:
         category = CollapseWarning if kind == "constant" else DivergenceWarning
@@ -77,3 +70,8 @@ class Health:
         """From `state`."""
         if state:
             self._told, self._largest = set(state[0]), float(state[1])
+
+
+def _same(scores: Any, real: Any) -> bool:
+    size = float(np.ptp(real)) if real is not None else float(np.abs(scores).max()) + 1e-300
+    return float(np.ptp(scores)) <= 1e-12 * size

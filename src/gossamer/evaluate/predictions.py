@@ -49,10 +49,9 @@ class Predictions:
             scores = np.concatenate([part.scores for part in parts])
         else:
             scores = np.concatenate([part.by_class(classes) for part in parts])
-        joined = (np.concatenate([getattr(part, name) for part in parts]) for name in ("labels", "known", "losses"))
-        counts, chances = (np.concatenate([getattr(part, name) for part in parts]) for name in ("counts", "chances"))
-        labels, known, losses = joined
-        return Predictions(labels, known, scores, losses, classes, counts, chances)
+        names = ("labels", "known", "losses", "counts", "chances")
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return Predictions(scores=scores, classes=classes, **joined)
 
     def by_class(self, classes: tuple[Any, ...] | None = None) -> Floats:
         """A score for each class, -inf for those that had not come: of one score f, -f/2 and f/2 (f/2 if alone)."""

@@ -1,13 +1,4 @@
-"""Prequential evaluation: predict each row, then learn it, and keep count.
-
->>> from gossamer import SILKClassifier, evaluate
->>> from gossamer.kernels import Gaussian
->>> from gossamer.synthetic import rotating_xor
->>> model = SILKClassifier(Gaussian(gamma=2.0), C=0.3, reg=0.01, budget=100)
->>> trace = evaluate.prequential(model, rotating_xor(4000, seed=0, turns=2), every=1000)
->>> trace.row.tolist(), trace.total("error").round(3).tolist()
-([1000, 2000, 3000, 4000], [0.068, 0.068, 0.065, 0.064])
-"""
+"""Prequential evaluation: predict each row, then learn it, and keep count."""
 
 from __future__ import annotations
 
@@ -314,10 +305,7 @@ class Prequential:
         self.row, self._sums = int(state["row"]), {name: list(pair) for name, pair in state["sums"].items()}
         self._records, self._confusion = trace.records, trace.confusion
         self._unpredicted = trace.unpredicted
-        self._window = [
-            (None if y is None else np.array(y), _predictions(parts))
-            for y, *parts in state["window"]
-        ]
+        self._window = [(None if y is None else np.array(y), _predictions(parts)) for y, *parts in state["window"]]
         self._late = None
         for x, y in state["late"]:
             rows = np.array(x), None if y is None else np.array(y)

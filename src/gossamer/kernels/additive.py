@@ -125,8 +125,7 @@ class Spline(_FromZero):
     order: int = 1
 
     def __post_init__(self) -> None:
-        if _checks.whole(self, "order", self.order, 0) > SPLINE_ORDER:
-            raise _checks.wrong(self, "order", f"an int in [0, {SPLINE_ORDER}]", self.order)
+        _checks.whole(self, "order", self.order, 0, SPLINE_ORDER)
 
     def _values(self, p: Array, q: Array) -> Array:
         z, a, r = int(self.order), np.minimum(p, q), np.abs(p - q)

@@ -1,5 +1,4 @@
-"""Kernels of rows of numbers: linear, polynomial, Gaussian, Laplace, Matern.
-"""
+"""Kernels of rows of numbers: linear, polynomial, Gaussian, Laplace, Matern."""
 
 from __future__ import annotations
 
@@ -84,7 +83,33 @@ class Polynomial(Kernel):
 
 
 @dataclass(frozen=True)
-class Gaussian(Kernel):
+class _ByGamma(Kernel):
+    """A function of gamma times a distance, 1 at x = s; gamma may be settled on the data."""
+
+    gamma: float | str = "scale"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.gamma, str):
+            _checks.one_of(self, "gamma", self.gamma, ["scale"])
+        else:
+            _checks.number(self, "gamma", self.gamma, 0.0, math.inf)
+
+    def settle(self, X: Array) -> float:
+        """The gamma for rows like those of X."""
+        raise NotImplementedError
+
+    def resolve(self, X: Array) -> Kernel:
+        return replace(self, gamma=self.settle(X)) if isinstance(self.gamma, str) else self
+
+    def diag(self, A: Array) -> Array:
+        return np.ones(len(A), dtype=A.dtype)
+
+    def numbers(self) -> tuple[float, ...]:
+        return (float(self.gamma),)
+
+
+@dataclass(frozen=True)
+class Gaussian(_ByGamma):
     """k(x, s) = exp(-gamma ||x - s||^2).
 
     ``gamma="scale"`` settles gamma = 1 / (features * variance) on the first batch learned, if it has at least ten
@@ -97,30 +122,20 @@ class Gaussian(Kernel):
 
     twin: ClassVar[str] = "gaussian"
     aliases: ClassVar[tuple[str, ...]] = ("rbf",)
-    gamma: float | str = "scale"
-
-    def __post_init__(self) -> None:
-        _check_gamma(self, self.gamma)
 
     def __call__(self, A: Array, B: Array) -> Array:
-        gamma = _variance_scale(A) if isinstance(self.gamma, str) else float(self.gamma)
+        gamma = self.settle(A) if isinstance(self.gamma, str) else float(self.gamma)
         return np.asarray(np.exp(-A.dtype.type(gamma) * squared_distances(A, B, gamma)))
 
-    def diag(self, A: Array) -> Array:
-        return np.ones(len(A), dtype=A.dtype)
-
-    def resolve(self, X: Array) -> Kernel:
-        return replace(self, gamma=_variance_scale(X)) if isinstance(self.gamma, str) else self
-
-    def numbers(self) -> tuple[float, ...]:
-        return (float(self.gamma),)
+    def settle(self, X: Array) -> float:
+        return 1.0 / (int(X.shape[1]) * _variance(X))
 
     def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
         return math.sqrt(2 * float(self.gamma)) * rng.standard_normal((count, features))
 
 
 @dataclass(frozen=True)
-class Laplace(Kernel):
+class Laplace(_ByGamma):
     """k(x, s) = exp(-gamma ||x - s||_1).
 
     ``gamma="scale"`` settles gamma = 1 / (features * standard deviation), on the same batch as `Gaussian`.
@@ -131,23 +146,13 @@ class Laplace(Kernel):
 
     twin: ClassVar[str] = "laplace"
     aliases: ClassVar[tuple[str, ...]] = ("laplacian",)
-    gamma: float | str = "scale"
-
-    def __post_init__(self) -> None:
-        _check_gamma(self, self.gamma)
 
     def __call__(self, A: Array, B: Array) -> Array:
-        gamma = _deviation_scale(A) if isinstance(self.gamma, str) else float(self.gamma)
+        gamma = self.settle(A) if isinstance(self.gamma, str) else float(self.gamma)
         return np.asarray(np.exp(-gamma * cdist(A, B, "cityblock"))).astype(A.dtype, copy=False)
 
-    def diag(self, A: Array) -> Array:
-        return np.ones(len(A), dtype=A.dtype)
-
-    def resolve(self, X: Array) -> Kernel:
-        return replace(self, gamma=_deviation_scale(X)) if isinstance(self.gamma, str) else self
-
-    def numbers(self) -> tuple[float, ...]:
-        return (float(self.gamma),)
+    def settle(self, X: Array) -> float:
+        return 1.0 / (int(X.shape[1]) * math.sqrt(_variance(X)))
 
     def spectrum(self, rng: np.random.Generator, count: int, features: int) -> Array:
         return float(self.gamma) * rng.standard_cauchy((count, features))
@@ -214,23 +219,6 @@ def as_kernel(kernel: Any) -> Kernel:
         return Custom(kernel)
     found: Kernel = as_part(Kernel, kernel, "kernel", "a Kernel, a name or a function of two batches")
     return found
-
-
-def _check_gamma(kernel: Kernel, gamma: Any) -> None:
-    if isinstance(gamma, str):
-        _checks.one_of(kernel, "gamma", gamma, ["scale"])
-    else:
-        _checks.number(kernel, "gamma", gamma, 0.0, math.inf)
-
-
-def _variance_scale(X: Array) -> float:
-    """1 / (features * variance), so that gamma times a squared distance does not depend on the unit of the features."""
-    return 1.0 / (int(X.shape[1]) * _variance(X))
-
-
-def _deviation_scale(X: Array) -> float:
-    """1 / (features * standard deviation), the same for a sum of absolute differences."""
-    return 1.0 / (int(X.shape[1]) * math.sqrt(_variance(X)))
 
 
 def _variance(X: Array) -> float:

@@ -35,7 +35,26 @@ def _nu_number(loss: Any) -> float:
 
 
 @dataclass(frozen=True)
-class Hinge(Loss):
+class _Margin(Loss):
+    """A loss below a margin, which may adapt."""
+
+    steepest: ClassVar[float] = 1.0
+    adaptive: ClassVar[str] = "margin"
+    margin: float = 1.0
+    nu: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        # one that adapts may be below 0 for a while
+        least, closed = (0.0, "left") if self.nu is None else (-math.inf, "neither")
+        _checks.number(self, "margin", self.margin, least, math.inf, closed)
+        _nu(self, "right")
+
+    def numbers(self) -> tuple[float, ...]:
+        return (float(self.margin), _nu_number(self))
+
+
+@dataclass(frozen=True)
+class Hinge(_Margin):
     """max(0, margin - y z); slope -y where y z <= margin (so that margin 0 is the perceptron). margin is rho.
 
     With ``nu``, margin <- margin + rate (nu - [y z <= margin]): a fraction nu of margin errors
@@ -47,16 +66,6 @@ class Hinge(Loss):
 
     twin: ClassVar[str] = "hinge"
     target: ClassVar[str] = "binary"
-    steepest: ClassVar[float] = 1.0
-    adaptive: ClassVar[str] = "margin"
-    margin: float = 1.0
-    nu: float | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        # one that adapts may be below 0 for a while
-        least, closed = (0.0, "left") if self.nu is None else (-math.inf, "neither")
-        _checks.number(self, "margin", self.margin, least, math.inf, closed)
-        _nu(self, "right")
 
     def value(self, z: Real, y: Real) -> Real:
         return _positive(self.margin - y * z)
@@ -72,9 +81,6 @@ class Hinge(Loss):
 
     def adapt(self, z: float, y: float, rate: float) -> float:
         return self.margin if self.nu is None else self.margin + rate * (self.nu - (y * z <= self.margin))
-
-    def numbers(self) -> tuple[float, ...]:
-        return (float(self.margin), _nu_number(self))
 
 
 @dataclass(frozen=True)
@@ -326,7 +332,7 @@ class Pinball(Loss):
 
 
 @dataclass(frozen=True)
-class Novelty(Loss):
+class Novelty(_Margin):
     """max(0, margin - z), without a target: a score below the margin is an alarm. margin is rho.
 
     With ``nu``, margin <- margin + rate (nu - [z < margin]): a fraction nu of alarms (Kivinen et al. 2004, equation
@@ -338,16 +344,6 @@ class Novelty(Loss):
 
     twin: ClassVar[str] = "novelty"
     target: ClassVar[str] = "none"
-    steepest: ClassVar[float] = 1.0
-    adaptive: ClassVar[str] = "margin"
-    margin: float = 1.0
-    nu: float | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        # one that adapts may be below 0 for a while
-        least, closed = (0.0, "left") if self.nu is None else (-math.inf, "neither")
-        _checks.number(self, "margin", self.margin, least, math.inf, closed)
-        _nu(self, "right")
 
     def value(self, z: Real, y: Real) -> Real:
         return _positive(self.margin - z)
@@ -365,9 +361,6 @@ class Novelty(Loss):
         assert self.nu is not None
         beta = _clip((self.margin + rate * self.nu - p) / (weight * kappa + rate), 0.0, 1.0)
         return weight * beta, self.margin + rate * (self.nu - beta)
-
-    def numbers(self) -> tuple[float, ...]:
-        return (float(self.margin), _nu_number(self))
 
 
 def as_loss(loss: Any) -> Loss:

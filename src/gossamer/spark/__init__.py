@@ -86,7 +86,8 @@ def learn_history(
     _check_stream(df, "learn_history", False)
     rows, task = found.rows(df), found.task
     if shards is None:
-        return _sorted(rows, buckets).mapInArrow(lambda batches: _worker.history(task, batches), found.model_schema)
+        by_key = rows.repartition(buckets, "key").sortWithinPartitions("key", "order")  # Spark's sort, which spills
+        return by_key.mapInArrow(lambda batches: _worker.history(task, batches), found.model_schema)
     from pyspark.sql import functions as sql
 
     count = _checks.whole("learn_history", "shards", shards, 1)
@@ -255,8 +256,3 @@ def _as_models(found: Plan, owner: str, parameter: str, df: Any) -> Any:
         raise _checks.wrong(owner, parameter, f"models whose last order is {found.order_type}", types["last"])
     last = sql.col("last") if "last" in types else sql.lit(None).cast(found.order_type).alias("last")
     return df.where(sql.col("model").isNotNull() & sql.col("key").isNotNull()).select("key", "model", last)
-
-
-def _sorted(rows: Any, buckets: int) -> Any:
-    """The rows of a key together and by their order, with Spark's sort that spills."""
-    return rows.repartition(buckets, "key").sortWithinPartitions("key", "order")

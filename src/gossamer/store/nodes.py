@@ -56,7 +56,8 @@ def known_classes(everything: bool = False) -> dict[str, type]:
         below: list[type] = todo.pop().__subclasses__()
         todo += below
         found.update(below)
-    return {name_of(part): part for part in found if _is_known(part)}
+    ours = (part for part in found if part.__module__.startswith("gossamer.") and part.__name__[0] != "_")
+    return {name_of(part): part for part in ours if "__init__" in vars(part)}
 
 
 #: The classes found so far, a cache.
@@ -68,10 +69,6 @@ def find_class(name: str, everything: bool = False) -> type | None:
     if name not in KNOWN:
         KNOWN.update(known_classes(everything))
     return KNOWN.get(name)
-
-
-def _is_known(part: type) -> bool:
-    return part.__module__.startswith("gossamer.") and part.__name__[0] != "_" and "__init__" in vars(part)
 
 
 def name_of(part: Any) -> str:

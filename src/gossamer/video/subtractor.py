@@ -123,10 +123,9 @@ class BackgroundSubtractor(Stored):
         _checks.number(self, "margin", self.margin, 0.0, math.inf, "left" if self.nu is not None else "neither")
         _checks.number(self, "haste", self.haste, 1.0, math.inf, "left")
         _checks.one_of(self, "features", self.features, ["luma", "bgr"])
-        if _checks.whole(self, "every", self.every, 1) > MOST_TURNS:
-            raise _checks.wrong(self, "every", f"an int in [1, {MOST_TURNS}]", self.every)
-        if self.threads is not None and _checks.whole(self, "threads", self.threads, 1) > MOST_THREADS:
-            raise _checks.wrong(self, "threads", f"an int in [1, {MOST_THREADS}]", self.threads)
+        _checks.whole(self, "every", self.every, 1, MOST_TURNS)
+        if self.threads is not None:
+            _checks.whole(self, "threads", self.threads, 1, MOST_THREADS)
         keep, step, level_rate = self._step()
         return {
             "budget": self.budget, "implicit": self.rule == "silk", "keep": keep, "step": step,

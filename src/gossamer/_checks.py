@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import numbers
 import warnings
 from collections.abc import Collection, Iterable, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
+from gossamer import _core
 from gossamer._typing import Array, Floats
 from gossamer.exceptions import SHORT, ParameterError
 
@@ -185,7 +187,8 @@ def vector(owner: object, parameter: str, values: Any, length: int) -> Floats:
     if array.ndim != 1 or array.shape[0] != length:
         raise wrong(owner, parameter, f"a vector with one entry per row ({length})", array.shape)
     array = np.ascontiguousarray(array, dtype=np.float64)
-    if not np.isfinite(array).all():
+    low, high = _core.extent(array)  # in one pass; infinite if there are no entries
+    if array.size and not (math.isfinite(low) and math.isfinite(high)):
         row = int(np.argmin(np.isfinite(array)))
         raise wrong(owner, parameter, "finite", f"{array[row]} in row {row}")
     return array

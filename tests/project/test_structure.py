@@ -1,6 +1,7 @@
 """The tree is the architecture: imports point one way, `__all__` is the public surface, and every part stands alone."""
 
 import ast
+import graphlib
 import importlib
 import importlib.util
 import inspect
@@ -193,3 +194,26 @@ def test_kernels_need_no_extras():
     result = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-1000:]
     assert "skipped" not in result.stdout
+
+
+#: The folders of the core, top to bottom; those of one layer may include each other. A source file that chooses an
+#: instruction set includes what it chooses from, in any layer: nothing includes it.
+CORE_LAYERS = [{"python"}, {"bank", "features", "video", "io"}, {"engine", "parts", "trees"}, {"simd"}]
+INCLUDE = re.compile(r'^#include (["<])(.*)[">]', re.MULTILINE)
+
+
+def test_includes_of_the_core_point_down():
+    """No header includes one of a layer above its own, or itself by way of others; Python stays at the border."""
+    layer = {folder: number for number, folders in enumerate(CORE_LAYERS) for folder in folders}
+    edges = {}
+    for file in sorted((ROOT / "core").rglob("*.[hc]pp")):
+        name, found = file.relative_to(ROOT / "core").as_posix(), INCLUDE.findall(file.read_text())
+        edges[name] = [other for sign, other in found if sign == '"']
+        own = layer[name.split("/")[0]]
+        if file.suffix == ".hpp":
+            above = [other for other in edges[name] if layer[other.split("/")[0]] < own]
+            assert not above, f"{name} includes {above}"
+        assert own == 0 or not [other for _, other in found if "nanobind" in other or other == "Python.h"], name
+    for kind in ("kernels", "losses", "rules", "budgets"):  # made by CMake: it includes all files of the folder
+        edges[f"parts/{kind}.hpp"] = [name for name in edges if name.startswith(f"parts/{kind}/")]
+    assert tuple(graphlib.TopologicalSorter(edges).static_order())  # CycleError names a cycle

@@ -297,7 +297,7 @@ struct Expansion {
         gram[slot * stride + slot] = gram[last * stride + last];
     }
 
-    // the norm, and SVMD's product, once more from the kernel values, when too much precision has gone
+    // recompute the norm, and SVMD's product, from the kernel values when too many digits have cancelled
     void refresh() {
         if (!tracks() || refresh_in > 0) return;
         double total = 0, product = 0;
@@ -321,7 +321,7 @@ struct Expansion {
         refresh_in = evaluator == nullptr ? refresh_every : std::max<std::int64_t>(refresh_every, 16 * size());
     }
 
-    // ||f||^2 after a step, and how much of its precision has gone
+    // update ||f||^2 after a step, and count the digits that have cancelled in it
     void add_to_norm(double cross, double square) {
         const double gross = norm2 + std::abs(cross) + square;
         norm2 = std::max(0.0, norm2 + cross + square);
@@ -344,7 +344,7 @@ struct Expansion {
         });
     }
 
-    // fill(to, apart): k(points, points), its rows so far apart
+    // fill(to, stride): k(points, points), row-major with this stride
     template <class Fill> void make_gram(Fill&& fill) {
         reserve_gram(size());
         fill(gram.data(), stride);

@@ -207,7 +207,7 @@ public:
                 if (with_trace_) v_[c] = (step.trace.keep == 0 ? 0.0 : step.trace.keep * v_[c]) - step.trace.drift * f_[c];
                 f_[c] *= step.keep;
             }
-            // a step no larger than the rounding of the score it was made from is none
+            // a step no larger than the rounding of its score is not counted
             // (SVMD's trace may move where an implicit step leaves f alone)
             if (kappa > 0 && (largest(move_) * kappa > epsilon * largest_score ||
                               (trace_matters_ && largest(trace_move_) * kappa > epsilon * largest(v_)))) {
@@ -265,7 +265,7 @@ private:
     Values row_, direction_;            // its kernel values, where they are needed in a row; of a rule that moves all
     Along along_;
     Values values_;                     // from a direct source
-    // what the rule asks for, and the budget
+    // traits of the rule, then of the budget
     bool with_ids_ = false, with_trace_ = false, trace_matters_ = false, moves_all_ = false, rule_follows_ = false;
     bool needs_kernel_ = false, reaches_ = false, expires_ = false, follows_ = false;
     Target target_ = Target::real;

@@ -59,8 +59,8 @@ template <class S, class F, class... None> void each_packed(S& state, F&& f, Non
 
 template <class Field> constexpr bool is_number = std::is_arithmetic_v<Field>;
 
-// An array as a field: pack() gives its values, empty if there is none; fits() says whether values may become the field of
-// a model of so many points, and unpack() makes them so. packed_length() is the number of values, where the points say it.
+// An array as a field: pack() gives its values, empty if there is none; fits() validates values for a model of this number
+// of points, and unpack() takes them. packed_length() is the number of values, where it follows from that of the points.
 inline const Values& pack(const Values& field) { return field; }
 inline bool fits(const Values&, const Values&, int) { return true; }
 inline void unpack(Values& field, const Values& values, int) { field = values; }

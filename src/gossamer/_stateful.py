@@ -1,4 +1,4 @@
-"""Parts that may have a state of their own, which everybody else carries without knowing what it means."""
+"""Parts with a state of their own, which the rest of the package stores and copies without interpreting it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Stateful:
-    """What rules and budgets share: a state of named numbers and arrays, none unless a class says so.
+    """The base of rules and budgets: a state of named numbers and arrays, empty by default.
 
     The loop keeps the state of a part in a dict and hands it to the part's methods, which change it. It is a part of
     the learner's `State`, so it is stored, copied and resumed.
@@ -24,7 +24,7 @@ class Stateful:
         return {}
 
     def check_state(self, state: dict[str, Any], size: int) -> None:
-        """Raise unless entries from outside, of the names and types of `initial_state`, can go with ``size`` points."""
+        """Validate entries from outside, of the names and types of `initial_state`, for ``size`` points."""
 
     def merge_states(self, states: list[dict[str, Any]], size: int) -> dict[str, Any]:
         """The entries for a model of ``size`` points merged of several: numbers of the first; arrays begin anew."""
@@ -39,7 +39,7 @@ class Stateful:
         """The inverse of `unpack`: a copy as numbers and arrays."""
         return self.unpack(state, 0)
 
-    # what the loop tells: the points change by these events alone
+    # the events of the loop: points change by these alone
 
     def placed(self, slot: int, expansion: Expansion, state: dict[str, Any]) -> None:
         """The newcomer stands in a slot: in a new one at the end, or in that of a point that has left."""

@@ -31,7 +31,7 @@ from gossamer.rules import as_rule
 
 __all__ = ["Learner"]
 
-#: Held while the machine of a loaded state is made.
+#: Held while the engine of a loaded state is built.
 BUILDING = threading.RLock()
 
 
@@ -106,7 +106,7 @@ class Learner(Stored):
         return self._made
 
     def _use(self, machine: Machine | None) -> None:
-        """Use this engine from now on; single rows go straight to compiled code if it has a fast path."""
+        """Set the engine; single rows go straight to compiled code if it has a fast path."""
         self._made = machine
         self._waiting: State | None = None
         self._longest = -1.0  # the largest ||x||^2 whose k(x, x) is known to be finite
@@ -133,7 +133,7 @@ class Learner(Stored):
         return learn(X, y, sample_weight, ids, with_levels)
 
     def _needs_lock(self) -> bool:
-        """Whether a call to learn is one step for other threads only if they are kept out; the core does so itself."""
+        """Whether the lock of the object must be held while it learns; the core has a lock of its own."""
         return self._own_rates or not isinstance(self._machine, Native)
 
     @exclusive
@@ -170,13 +170,13 @@ class Learner(Stored):
         if self._machine is None:
             self.kernel, self.budget = self.kernel.resolve(X), self.budget.resolve(X)
             self._width = X.shape[1] if isinstance(X, np.ndarray) else None
-            self._use(machine)  # last: who sees the machine sees the rest
+            self._use(machine)  # last: a thread that sees the machine sees the rest too
         scores = self._flat(batch.scores)
         return (scores, batch.levels) if with_levels else scores
 
     def settle(self, X: Any) -> None:
-        """Settle what of the kernel depends on the data, such as ``gamma="scale"``, on these rows; `learn` does so with
-        its first batch. Nothing happens once rows have been learned."""
+        """Resolve the parameters of the kernel that depend on the data, such as ``gamma="scale"``, by these rows; `learn`
+        does so with its first batch. Nothing happens once rows have been learned."""
         if self._machine is None:
             self.kernel = self.kernel.resolve(self.check_rows(X))
 
@@ -211,7 +211,7 @@ class Learner(Stored):
         levels = np.full(len(X), self.loss.level)
         room = levels if self.loss.adapts else None
         nothing = np.zeros((0, getattr(self.loss, "classes", None) or 1))
-        scores = self._asked(lambda machine: machine.score(X, average, room), nothing)
+        scores = self._query(lambda machine: machine.score(X, average, room), nothing)
         return self._flat(scores if len(scores) else np.zeros((len(X), scores.shape[1]))), levels
 
     def score_one(self, x: Any) -> Any:
@@ -306,31 +306,31 @@ class Learner(Stored):
         machine = self._machine
         return "not chosen yet" if machine is None else machine.backend
 
-    def _asked(self, ask: Callable[[Any], Any], nothing: Any) -> Any:
-        """The result of a query to the engine; ``nothing`` before there is an engine."""
+    def _query(self, ask: Callable[[Any], Any], default: Any) -> Any:
+        """The result of a query to the engine; ``default`` before there is an engine."""
         machine = self._machine
         if machine is None:
-            return nothing
+            return default
         return ask(machine) if isinstance(machine, Native) else run_shared(self, lambda: ask(machine))
 
-    def _number(self, name: str, otherwise: float) -> Any:
-        return self._asked(lambda machine: machine.number(name), otherwise)
+    def _number(self, name: str, default: float) -> Any:
+        return self._query(lambda machine: machine.number(name), default)
 
     @property
     def points(self) -> Any:
         """The support points, one per slot."""
-        return self._asked(lambda machine: machine.points(), np.zeros((0, 0)))
+        return self._query(lambda machine: machine.points(), np.zeros((0, 0)))
 
     @property
     def coefs(self) -> Floats:
         """The effective coefficients, one per support point; with several classes, a row for each class."""
         nothing = np.zeros((getattr(self.loss, "classes", None) or 1, 0))
-        coefs: Floats = self._asked(lambda machine: machine.coefs(), nothing)
+        coefs: Floats = self._query(lambda machine: machine.coefs(), nothing)
         return coefs if self.loss.target == "label" else coefs[0]
 
     @property
     def births(self) -> Array:
-        return np.asarray(self._asked(lambda machine: machine.state(points=False).births, np.zeros(0, dtype=np.int64)))
+        return np.asarray(self._query(lambda machine: machine.state(points=False).births, np.zeros(0, dtype=np.int64)))
 
     @property
     def offset(self) -> float:
@@ -343,7 +343,7 @@ class Learner(Stored):
     @property
     def steps(self) -> int:
         waiting = self._waiting
-        return int(self._asked(lambda machine: machine.steps, 0) if waiting is None else waiting.steps)
+        return int(self._query(lambda machine: machine.steps, 0) if waiting is None else waiting.steps)
 
     @property
     def known(self) -> int:
@@ -370,31 +370,31 @@ class Learner(Stored):
         """The RKHS norm of f (without the offset)."""
         if self.track_norm or not self.budget.drops:
             return math.sqrt(max(0.0, float(self._number("norm2", 0.0))))
-        still = copy.copy(self)  # all of one moment, whoever learns
-        machine, labels = still._machine, getattr(self.loss, "label_kernel", None)
+        snapshot = copy.copy(self)  # of one moment, while other threads learn
+        machine, labels = snapshot._machine, getattr(self.loss, "label_kernel", None)
         if machine is None:
             return 0.0
-        coefs = np.atleast_2d(still.coefs)
+        coefs = np.atleast_2d(snapshot.coefs)
         joint = coefs if labels is None else np.array(labels) @ coefs
         return math.sqrt(max(0.0, machine.squared_norm(coefs, joint)))
 
     @property
     def discarded(self) -> float:
-        """The RKHS norms of what the budget threw away, added up over all rounds: beside ``norm``, whether it is too
-        small. A budget that projects throws away only what the other points cannot express."""
+        """The sum of the RKHS norms of the terms that the budget has discarded: large beside ``norm``, it says that the
+        budget is too small. A budget that projects discards only what the other points cannot express."""
         return float(self._number("discarded", 0.0))
 
     def state(self) -> State | None:
-        """Everything learned, the kernel as settled, numbers and arrays, all of one moment: enough to go on exactly.
-        None before the first row. See `restore`."""
+        """A snapshot of everything learned, with the kernel as resolved: enough to resume exactly with `restore`. None
+        before the first row."""
         waiting = self._waiting
         if waiting is not None:
             return waiting.copy()
-        found: State | None = self._asked(lambda machine: machine.state(), None)
+        found: State | None = self._query(lambda machine: machine.state(), None)
         return found
 
     def retire(self) -> None:
-        """Let no more single rows take the short way: something else is about to be made of the state."""
+        """Close the fast path for single rows: another learner takes over the state."""
         machine = self._machine
         if isinstance(machine, Native):
             machine.core.retire()
@@ -413,7 +413,7 @@ class Learner(Stored):
         self._build(state)
 
     def _build(self, state: State) -> None:
-        """Make the machine of a state that was checked."""
+        """Build the engine of a validated state."""
         points, kernel, budget = state.points, self.kernel, self.budget
         self.kernel, self.budget = state.kernel, budget.resolve(points)
         try:
@@ -438,10 +438,10 @@ class Learner(Stored):
         if not learned:
             return
         state = State.from_stored(learned, self.kernel, self.budget, self.rule)
-        check_state(self, state, MOST_ROUNDS // 2)  # as many may come
+        check_state(self, state, MOST_ROUNDS // 2)  # leave room for more rounds
         if work_bytes(self, state.points) <= AT_ONCE:
             self._build(state)
-        else:  # loading is to cost no more than the file
+        else:  # loading must not cost more than the file: build the engine at its first use
             self._use(None)
             self._waiting = state
             self._width = state.points.shape[1]

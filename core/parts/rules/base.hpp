@@ -1,7 +1,5 @@
-// What a rule sees, what it says, and what every rule has.
-//
-// A rule sees the scores of the example and a few numbers about the model; it writes the newcomer's coefficients, one
-// per output, and says how everything else scales.
+// The contract of a rule: its input, the scores of an example and a few numbers about the model; its output, the newcomer's
+// coefficients, one per output, and how everything else scales; and the base of all rules.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -16,7 +16,7 @@ from gossamer.kernels import Kernel
 if TYPE_CHECKING:
     from gossamer.learner import Learner
 
-#: A loaded model whose machine takes more than this beyond its file is made when it is first used.
+#: The engine of a loaded model that needs more memory than this beyond its file is built at its first use.
 AT_ONCE = 2**25
 #: Rounds, and classes, that can be counted.
 MOST_ROUNDS, MOST_CLASSES = 2**62, 2**20
@@ -53,12 +53,12 @@ def check_state(learner: Learner, state: State, most: int = MOST_ROUNDS) -> None
         raise _wrong("births", f"rounds from 1 to {counts['steps']}", f"{births.min()} to {births.max()}")
     if learner.rule.needs_ids and len(np.unique(state.ids)) < m:
         raise _wrong("ids", "all different", f"{len(np.unique(state.ids))} of {m}")
-    if m and learner.rule.needs_ids and state.ids.min() < -counts["steps"]:  # those of rounds to come
+    if m and learner.rule.needs_ids and state.ids.min() < -counts["steps"]:  # an id that a later round will get
         raise _wrong("ids", f"at least {-counts['steps']}", int(state.ids.min()))
     if gone and learner.average != "all":
         raise _wrong("dropped_points", "empty where the mean does not keep them", gone)
     _check_kernel(learner, state.kernel, points, dropped)
-    if learner.track_norm and m and isinstance(points, np.ndarray):  # or the kernel values do not fit them
+    if learner.track_norm and m and isinstance(points, np.ndarray):  # the kernel values are computed from the points
         own = np.asarray(state.kernel.diag(points), dtype=np.float64)
         if (np.abs(own - state.kappas) > 1e-3 * own + 1e-30).any():
             raise _wrong("kappas", "k(x, x) of the points", "others")
@@ -82,12 +82,12 @@ def _check_numbers(learner: Learner, state: State) -> None:
 
 
 def _check_kernel(learner: Learner, kernel: Kernel, points: Any, dropped: Any) -> None:
-    """The kernel is settled, and takes the points."""
+    """Raise unless the kernel is resolved and the points lie in its domain."""
     if isinstance(points, list):
         if not kernel.takes_any():
             raise _wrong("points", f"rows of numbers for {kernel}", "a list")
         return
-    if not learner.budget.fixed:  # then the points are frequencies
+    if not learner.budget.fixed:  # of a fixed one the points are frequencies
         for rows in (points, dropped):
             if len(rows):
                 kernel.check_domain("Learner", rows)
@@ -100,7 +100,7 @@ def _check_kernel(learner: Learner, kernel: Kernel, points: Any, dropped: Any) -
 
 
 def _check_budget(learner: Learner, state: State, m: int) -> None:
-    """The points are as many as the budget keeps, and what it needs besides is there."""
+    """Raise unless the budget keeps this number of points, and its own entries and those of the rule are valid."""
     budget, limit = learner.budget, learner.budget.limit
     bounded = limit is not None or not learner.rule.needs_gram
     if learner.track_norm and bounded and m > (limit or 0):  # their kernel values would be kept too
@@ -118,7 +118,7 @@ def _check_budget(learner: Learner, state: State, m: int) -> None:
 
 
 def _check_own(name: str, part: Any, own: Any, m: int) -> None:
-    """The entries of a part are those that it begins with, of the same types; it checks the rest itself."""
+    """Raise unless a part's entries have the names and types of its initial state; the part validates the rest."""
     first = part.initial_state()
     if not isinstance(own, dict) or own.keys() != first.keys():
         raise _wrong(name, f"a dict of {sorted(first)}", own)
@@ -133,7 +133,7 @@ def _check_own(name: str, part: Any, own: Any, m: int) -> None:
 
 
 def _check_gram(gram: Any, kappas: Any) -> None:
-    """Kernel values of points: finite, symmetric, k(x, x) on the diagonal, none above the root of k(x, x) k(s, s)."""
+    """Validate kernel values: finite, symmetric, k(x, x) on the diagonal, none above the root of k(x, x) k(s, s)."""
     most = np.sqrt(kappas)[:, None] * np.sqrt(kappas)[None, :]
     near = 1e-6 * most + 1e-300
     good = np.isfinite(gram).all() and (np.abs(gram) <= most + near).all()
@@ -142,7 +142,7 @@ def _check_gram(gram: Any, kappas: Any) -> None:
 
 
 def work_bytes(learner: Learner, points: Any) -> int:
-    """About the memory that the machine of these points takes, beyond what is in the file."""
+    """An estimate of the memory that the engine of these points needs beyond that of the file."""
     if not isinstance(points, np.ndarray):
         return 0
     m, features = points.shape
@@ -158,7 +158,7 @@ def _pairs(kernel: Any) -> int:
 
 
 def _outputs(learner: Learner, known: int) -> int:
-    """The number of scores of a learner that knows so many classes."""
+    """The number of scores of a learner that knows this many classes."""
     if learner.loss.target != "label":
         if known:
             raise _wrong("known", f"0 for {type(learner.loss).__name__}", known)
@@ -170,7 +170,7 @@ def _outputs(learner: Learner, known: int) -> int:
 
 
 def _points(state: State, name: str) -> Any:
-    """Points are rows of finite floats, or a list of what else a kernel takes."""
+    """Validate points: rows of finite floats, or a list of other objects that the kernel takes."""
     points = getattr(state, name, None)
     if isinstance(points, list) and type(state.points) is list:
         return points

@@ -1,6 +1,6 @@
 """The kernel expansion f = scale * sum_i raw_i k(x_i, .), without its points: the specification of its C++ twin.
 
-Everything here is about numbers in slots; which point sits in a slot is the caller's business.
+It holds numbers in slots; the caller keeps the point of each slot.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Expansion:
         return np.asarray((self.raw * self.joint(self.raw)).sum(axis=0))
 
     def throw_away(self, slot: int) -> None:
-        """A term that leaves as it is counts among what was lost."""
+        """Add the norm of an evicted term to the discarded norms."""
         self.discarded += math.sqrt(max(0.0, self.square(self.coefs[:, slot])) * self.kappas[slot])
 
     def absorb(self, new: Newcomer, shares: Floats) -> float:
@@ -197,7 +197,7 @@ class Expansion:
         return lost
 
     def hand_over(self, slot: int, shares: Floats) -> None:
-        """The function of a slot goes to the others by their shares in it; the caller knows what that does to norms."""
+        """The function of a slot goes to the others by their shares in it; the caller updates the norms."""
         self._settle_sums()
         for rows in (self.raw, self.trace):
             rows += np.outer(rows[:, slot], shares)
@@ -247,7 +247,7 @@ class Expansion:
             self.refresh_in = 0
 
     def _settle_sums(self) -> None:
-        """Before coefficients change: what they have added to the mean so far."""
+        """Before coefficients change: add their sum so far to the mean."""
         if not self.average:
             return
         self.summed += self.raw * (self.rounds_scale - self.entered)
@@ -278,7 +278,7 @@ class Expansion:
             self.dropped = np.column_stack([self.dropped, self.total[:, slot]])
 
     def _add(self, cross: float, square: float) -> None:
-        """||f||^2 after a step, and how much of its precision has gone."""
+        """Update ||f||^2 after a step, and count the digits that have cancelled in it."""
         gross = self.norm2 + abs(cross) + square
         self.norm2 = max(0.0, self.norm2 + cross + square)
         if self.gram is None or gross == 0:
@@ -287,7 +287,7 @@ class Expansion:
         self.refresh_in -= 1 + (int(lost) if lost < REFRESH else REFRESH)  # also where it is not a number
 
     def refresh(self) -> None:
-        """The norm, and SVMD's product, once more from the kernel values, when too much precision has gone."""
+        """Recompute the norm, and SVMD's product, from the kernel values when too many digits have cancelled."""
         if self.gram is None or self.refresh_in > 0:
             return
         self.norm2, self.refresh_in = self.norm_of(self.gram) ** 2, REFRESH

@@ -1,7 +1,7 @@
 """THE LOOP over a block of rows whose kernel values are known: the specification of its C++ twin.
 
-It deals with numbers in slots; which point sits in a slot is the caller's business, told by events. That is what lets
-one loop serve arrays, strings and graphs.
+It deals with numbers in slots; the caller keeps the point of each slot and is told of changes by events. So one loop
+serves arrays, strings and graphs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Loop:
         self, block: Floats, cross: Floats, kappas: Floats, y: Floats | None, weights: Floats | None, rates: Floats,
         ids: Ints | None, scores: Floats, levels: Floats,
     ) -> list[Event]:  # fmt: skip
-        """Learn the rows of a block, write the scores and level each met, and say what happened to the slots.
+        """Learn the rows of a block, write the score and the level of each, and return the events of the slots.
 
         block : (size + rows, rows), its first ``size`` rows k(points, X), the others free
         cross : (rows, rows) k(X, X)
@@ -93,7 +93,7 @@ class Loop:
                 trace_move = np.atleast_1d(step.trace.coefficient)
             f = step.keep * f
             move = np.atleast_1d(np.asarray(step.coefficient, dtype=np.float64))
-            # a step no larger than the rounding of the score it was made from is none
+            # a step no larger than the rounding of its score is not counted
             # (SVMD's trace may move where an implicit step leaves f alone)
             reach, direction = float(np.abs(move).max()), step.direction
             if direction is not None:
@@ -124,7 +124,7 @@ class Loop:
         return (("rule", self.rule), ("budget", self.budget))
 
     def _admit(self, new: Newcomer, t: int, name: int, block: Floats, cross: Floats, events: list[Event]) -> None:
-        """The budget decides what becomes of the newcomer, and that is done."""
+        """Ask the budget about the newcomer and apply its answer."""
         e, memory = self.expansion, self.memory["budget"]
         answer = self.budget.admit(new, e, memory)
         while answer.slot == AGAIN:
@@ -160,7 +160,7 @@ class Loop:
             self.budget.lost(lost, e, memory)
 
     def _reshape(self, new: Newcomer, answer: Admission, t: int, block: Floats, events: list[Event]) -> Newcomer:
-        """What an admission changes of the others before the newcomer is placed."""
+        """Apply the changes of an admission to the other points, before the newcomer is placed."""
         e, two, keep = self.expansion, answer.blend, answer.keep
         if two is not None:
             block[two.slot, t:] = two.values(block[two.slot, t:], block[two.other, t:])
@@ -174,7 +174,7 @@ class Loop:
         return new
 
     def _renew(self, new: Newcomer, row: Floats) -> Newcomer:
-        """The newcomer as it is seen after the coefficients have changed."""
+        """The newcomer with its scores computed again, after the coefficients have changed."""
         e = self.expansion
         return new._replace(row=row.copy(), f=e.joint(e.coefs) @ row, v=None if new.v is None else e.trace_coefs @ row)
 

@@ -24,7 +24,7 @@ from gossamer.rules import Rule
 
 #: The most points of a dictionary, and the most coordinates of random features, which are all made with the first row.
 MOST_LANDMARKS, MOST_WAVES = 2**14, 2**16
-#: A share of k(x, x) of less than so many units of rounding is only that.
+#: A share of k(x, x) below this many units of rounding counts as zero.
 UNITS = 256
 
 
@@ -65,10 +65,9 @@ class Nystrom(_Space):
 
     Parameters
     ----------
-    size : the largest number of points, at most 16,384: size^2 numbers are kept once there are so many.
-    tolerance : in [0, 1), the share of k(x, x) that has to lie outside the span for a row to join, and inside for one
-        that cannot to make a step: the space hardly sees the others, and to fit them would take huge weights. What is
-        only rounding never counts.
+    size : the largest number of points, at most 16,384; size^2 numbers are kept once the dictionary is full.
+    tolerance : in [0, 1): a row joins if more than this share of k(x, x) lies outside the span; a row that cannot join
+        makes a step only if more than this share lies inside, as it would take huge weights to fit the others.
 
     >>> from gossamer import Learner
     >>> from gossamer.rules import Gradient
@@ -89,7 +88,7 @@ class Nystrom(_Space):
         _checks.number(self, "tolerance", self.tolerance, 0.0, 1.0, "left")
 
     def core_options(self, kernel: Kernel, X: Array) -> dict[str, Any]:
-        """What the compiled machine takes for rows like those of X."""
+        """The options of the compiled engine for rows like those of X."""
         program, nothing = kernel.program(X.shape[1]), np.empty((0, X.shape[1]), dtype=X.dtype)
         return {"kernel": program, "limit": self.size, "tolerance": self.least(X.dtype), "frequencies": nothing}
 
@@ -141,7 +140,7 @@ class Fourier(_Space):
             raise _checks.wrong(self, "kernel", "Gaussian, Laplace or Matern, or a class with its own spectrum", kernel)
 
     def core_options(self, kernel: Kernel, X: Array) -> dict[str, Any]:
-        """What the compiled machine takes for rows like those of X."""
+        """The options of the compiled engine for rows like those of X."""
         frequencies = self.frequencies(kernel, X)
         return {"kernel": [("linear", ())], "limit": 0, "tolerance": 0.0, "frequencies": frequencies}
 
@@ -179,7 +178,7 @@ class Whitening:
         return np.asarray(solve_triangular(self.factor, weights.T, lower=True, trans=1, check_finite=False).T)
 
     def cut(self, size: int) -> None:
-        """Only the first rows and columns."""
+        """Keep the first rows and columns only."""
         self.factor = self.factor[:size, :size].copy()
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Projecting(Budget):
-    """What `Project` and `Auto` share. Their state has Q, the inverse Gram matrix of the points, once it is needed."""
+    """The base of `Project` and `Auto`. Its state has Q, the inverse Gram matrix of the points, once it is needed."""
 
     size: int | None
     tolerance: float
@@ -29,7 +29,7 @@ class _Projecting(Budget):
         if not inverse.active:
             if e.size < room and not inverse.due:
                 return Admission(e.size)
-            inverse.due = True  # full for the first time: points that the others know leave, until none is left
+            inverse.due = True  # full for the first time: evict all points that lie in the span of the others
             return Admission(AGAIN, departures=inverse.make(e.gram, tolerance))
         if inverse.due:
             inverse.due = False
@@ -127,7 +127,7 @@ class Project(_Projecting):
 
     Parameters
     ----------
-    size : the number of support points kept, at most 4,096; None: so many, and newcomers are projected from the start.
+    size : the number of support points kept, at most 4,096; None: 4,096, and newcomers are projected from the start.
     tolerance : a newcomer is in the span if the squared norm of its part outside is at most this share of k(x, x).
 
     >>> Project(100)
@@ -204,7 +204,7 @@ class Auto(_Projecting):
         return min(self.limit, max(int(state["room"]), self.start))
 
     def lost(self, norm: float, expansion: Expansion, state: dict[str, Any]) -> None:
-        if state["known"]:  # a newcomer in the span would not have become a point anyway
+        if state["known"]:  # a newcomer in the span becomes no point, however large the budget is
             return
         state["window_lost"] += norm
         state["window"] += 1

@@ -1,4 +1,4 @@
-"""What an update rule is: a pure function from the score of an example to a step."""
+"""The contract of an update rule: a pure function from the score of an example to a step."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Trace(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a rule decided: all coefficients times ``keep``, a new one (or one per class), the offset and the level. A
-    step that moves more than the newcomer has a ``direction``: f <- keep f + sum_j direction_j k(x_j, .) + coefficient
-    k(x, .), an entry for each point (with several classes, a row for each)."""
+    """A rule's decision: the factor ``keep`` of all coefficients, the newcomer's coefficient (or one per class), the
+    offset and the level. A step that moves other points too has a ``direction``: f <- keep f + sum_j direction_j
+    k(x_j, .) + coefficient k(x, .), an entry for each point (with several classes, a row for each class)."""
 
     keep: float
     coefficient: Any
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 class Example(NamedTuple):
-    """What a rule sees: the example, through its score, and a few numbers about the model."""
+    """The input of a rule: the score of an example, and a few numbers about the model."""
 
     value: Any  # f(x), without the offset; with several classes a vector
     offset: float
@@ -65,7 +65,7 @@ class Example(NamedTuple):
 
 
 class Rule(Stateful):
-    """One update of the model. A subclass says `step`, and which losses it goes with in `check`."""
+    """One update of the model. A subclass defines `step`, and in `check` the losses that it supports."""
 
     twin: ClassVar[str | None] = None
     needs_trace: ClassVar[bool] = False
@@ -89,7 +89,7 @@ class Rule(Stateful):
         raise NotImplementedError
 
     def check(self, loss: Loss) -> None:
-        """Raise if the rule and the loss do not go together."""
+        """Raise if the rule does not support the loss."""
         if self.fit_intercept and loss.target in ("none", "label"):
             raise _checks.wrong(self, "fit_intercept", f"False for {type(loss).__name__}", True)
 

@@ -175,8 +175,8 @@ class Learner(Stored):
         return (scores, batch.levels) if with_levels else scores
 
     def settle(self, X: Any) -> None:
-        """Resolve the parameters of the kernel that depend on the data, such as ``gamma="scale"``, by these rows; `learn`
-        does so with its first batch. Nothing happens once rows have been learned."""
+        """Resolve the kernel's parameters that depend on the data, such as ``gamma="scale"``, by these rows, as `learn`
+        does with its first batch. Nothing happens once rows have been learned."""
         if self._machine is None:
             self.kernel = self.kernel.resolve(self.check_rows(X))
 

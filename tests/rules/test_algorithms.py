@@ -105,7 +105,11 @@ def near(actual, desired, what, scale=None):
 
 
 def compare(learner, X, y, run, what):
-    """One pass of the learner against a naive run: scores, levels, coefficients, norm, offset, counts, SVMD's trace."""
+    """One pass of the learner against a naive run: scores, levels, coefficients, norm, offset, counts, SVMD's trace.
+
+    A step of aggressive ROMMA ends on a margin of 1. If the point comes again, rounding decides whether it takes another
+    step, of size 0: such rows may be points or not.
+    """
     scores, levels = learner.learn(X, y, with_levels=True)
     near(scores.reshape(len(X), -1), run.scores, ("scores", *what))
     if learner.loss.adapts:
@@ -114,11 +118,14 @@ def compare(learner, X, y, run, what):
     coefs = np.zeros_like(run.alpha)
     coefs[:, learner.births - 1] = learner.coefs
     near(coefs, run.alpha, ("coefs", *what))
-    assert sorted(learner.births - 1) == run.alive, what
+    tied = set()
+    if learner.rule == ROMMA(True):
+        tied = set(np.flatnonzero(np.abs(y * run.scores[:, 0] - 1) < 1e-12).tolist())
+    assert set((learner.births - 1).tolist()) - tied == set(run.alive) - tied, what
     assert np.array_equal(X[learner.births - 1], learner.points), what
     near(learner.norm**2, run.norm2, ("norm", *what), max(1.0, run.norm2))
     near(learner.offset, run.offset, ("offset", *what), 1.0)
-    assert learner.updates == run.updates, what
+    assert abs(learner.updates - run.updates) <= len(tied), what
     if learner.rule.needs_trace:
         state, trace = learner.state(), np.zeros_like(run.beta)
         near(state.rate, run.rate, ("rate", *what), run.rate)

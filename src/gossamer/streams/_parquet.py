@@ -97,6 +97,8 @@ class ParquetStream(Stream):
                 start -= count
             else:
                 groups.append(group)
+        if not groups:  # an error in pyarrow 18 and 19
+            return
         batches = self._file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False)
         while True:
             with self._translate_errors():

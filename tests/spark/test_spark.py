@@ -307,7 +307,7 @@ def folder(tmp_path_factory):
 def write(folder, number, table):
     """A file that is there at once or not at all, later than those before."""
     path = folder / "in" / f"{number}.parquet"
-    table.to_parquet(folder / "part", index=False)
+    table.to_parquet(folder / "part", index=False, coerce_timestamps="us")  # pandas 2 has nanoseconds, Spark none
     os.utime(folder / "part", (1e9 + number, 1e9 + number))
     (folder / "part").rename(path)
 

@@ -107,8 +107,8 @@ def near(actual, desired, what, scale=None):
 def compare(learner, X, y, run, what):
     """One pass of the learner against a naive run: scores, levels, coefficients, norm, offset, counts, SVMD's trace.
 
-    A step of aggressive ROMMA ends on a margin of 1. If the point comes again, rounding decides whether it takes another
-    step, of size 0: such rows may be points or not.
+    A step of aggressive ROMMA ends on a margin of 1. If the point comes again, rounding decides whether it takes one
+    more step, of size 0: such rows may be points or not.
     """
     scores, levels = learner.learn(X, y, with_levels=True)
     near(scores.reshape(len(X), -1), run.scores, ("scores", *what))

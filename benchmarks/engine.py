@@ -80,13 +80,20 @@ def images(rows: list[Row], quick: bool) -> str:
     shape = f"{n:,} x 784 float32"
     add(rows, f"{shape}, Polynomial(9), SILK hinge, budget 128: whole pass / bare products", ours / bare, 2.2, 1.6)
     add(rows, "the same pass / a careful row-by-row NumPy loop", loop / ours, 5, 8, faster=True)
-    add(rows, "the same pass with the kernel as a user's NumPy function, its speed / the built-in's", ours / user, 0.5,
-        0.7, faster=True, unit="")
+    add(
+        rows,
+        "the same pass with the kernel as a user's NumPy function, its speed / the built-in's",
+        ours / user,
+        0.5,
+        0.7,
+        faster=True,
+        unit="",
+    )
     progress(f"{source}, budget 2,048, Gaussian")
     bare, ours = best_of(
         3 if not quick else 1,
         lambda: np.matmul(X, many.T, out=products),
-        lambda: silk(Gaussian(0.02), 10.0, len(many)).learn(X, y)
+        lambda: silk(Gaussian(0.02), 10.0, len(many)).learn(X, y),
     )
     add(rows, f"{shape}, Gaussian, SILK hinge, budget 2,048: whole pass / bare products", ours / bare, 1.5, 1.25)
     return source
@@ -134,7 +141,7 @@ def narrow(rows: list[Row], quick: bool) -> None:
 
     (seconds,) = best_of(3, one_by_one)
     add(rows, "`score_one` + `learn_one`, 16 features, budget 128", 1e6 * seconds / len(labels), 6, 3, unit=" us")
-    opponent(rows, X64[: 200_000], y[: 200_000])
+    opponent(rows, X64[:200_000], y[:200_000])
 
 
 def random_features(gamma: float, step: float, X: np.ndarray, y: np.ndarray) -> float:

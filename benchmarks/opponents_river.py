@@ -62,9 +62,7 @@ def linear(setup: Setup, *, step: float, reg: float, fall: bool) -> River:
     return River(setup, preprocessing.StandardScaler() | _linear(setup, step, reg, fall))
 
 
-def fourier(
-    setup: Setup, *, size: int, width: float, step: float, reg: float, fall: bool, linear: float
-) -> River:
+def fourier(setup: Setup, *, size: int, width: float, step: float, reg: float, fall: bool, linear: float) -> River:
     """Random Fourier features, or they and the row itself, and the linear model."""
     features: Any = feature_extraction.RBFSampler(gamma=width * setup.scale, n_components=size, seed=0)
     if linear:

@@ -98,6 +98,7 @@ def main() -> None:
         write(folder / "zipf", many, rows, batches, zipf=1.1, start=many * 120)
         rate_zipf, _ = live(session, folder / "zipf", folder / "many" / "models")
     what = f"{rows:,} rows in each micro-batch, {FEATURES} features, budget {BUDGET}"
+
     def rows_per_second(work: str, value: float, must: float, aim: float) -> None:
         add(results, work, value / 1000, must, aim, faster=True, unit="k rows/s")
 

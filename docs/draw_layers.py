@@ -1,6 +1,6 @@
 """The layers of the package, in one picture: what may import what, and where a row goes.
 
-    python docs/draw_layers.py        # writes docs/layers.svg; needs matplotlib
+python docs/draw_layers.py        # writes docs/layers.svg; needs matplotlib
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The loop of a learner, in one picture.
 
-    python docs/draw_loop.py        # writes docs/loop.svg; needs matplotlib
+python docs/draw_loop.py        # writes docs/loop.svg; needs matplotlib
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the parameters of a learner do: prequential error against each, on streams that stand still, turn and turn fast.
 
-    python docs/draw_tuning.py        # writes docs/tuning.png; needs matplotlib
+python docs/draw_tuning.py        # writes docs/tuning.png; needs matplotlib
 """
 
 from __future__ import annotations

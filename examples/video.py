@@ -1,7 +1,7 @@
 """Masks beside those of OpenCV, in one picture: frame, ground truth, Gossamer, MOG2, KNN.
 
-    GOSSAMER_DATA=... python examples/video.py --out video.jpg     # the clips of that folder
-    python examples/video.py clip.mp4 --at 300 --out video.jpg     # any video, image folder or zip file
+GOSSAMER_DATA=... python examples/video.py --out video.jpg     # the clips of that folder
+python examples/video.py clip.mp4 --at 300 --out video.jpg     # any video, image folder or zip file
 """
 
 from __future__ import annotations

@@ -342,12 +342,14 @@ def long_cases(loss: str, rule: str, budget: str) -> Iterator[Case]:
         return
     rows = {"float32": 3000, "float64": 3000 if budget in ("Unlimited", "Sublinear") else 10_080}
     for dtype in ("float32", "float64"):
-        yield f"engine, long streams/native/{dtype}/{loss}/{rule}/{budget}", functools.partial(
-            long_case, four, dtype, "native", rows[dtype]
+        yield (
+            f"engine, long streams/native/{dtype}/{loss}/{rule}/{budget}",
+            functools.partial(long_case, four, dtype, "native", rows[dtype]),
         )
     if (loss, rule) in (("Squared", "Implicit"), ("Hinge", "Perceptron")):
-        yield f"engine, long streams/numpy/float64/{loss}/{rule}/{budget}", functools.partial(
-            long_case, four, "float64", "numpy", 700
+        yield (
+            f"engine, long streams/numpy/float64/{loss}/{rule}/{budget}",
+            functools.partial(long_case, four, "float64", "numpy", 700),
         )
 
 
@@ -555,6 +557,7 @@ def cases_of(part: Any, name: str) -> Iterator[Case]:
     """An estimator with every setting, for every kind of targets."""
     for setting, parameters in settings_of(part).items():
         for kind in kinds_of(part()):
+
             def case(parameters: dict[str, Any] = parameters, kind: str = kind) -> Items | None:
                 return estimator_case(part(**parameters), kind)
 
@@ -563,6 +566,7 @@ def cases_of(part: Any, name: str) -> Iterator[Case]:
         yield f"estimators/{name}/{kind}/float32", functools.partial(estimator_case, part(), kind, "float32")
         yield f"estimators, predict_learn/{name}/{kind}", functools.partial(going_on_case, part, kind)
         for forget in (0.0, 0.02):
+
             def scaled(kind: str = kind, forget: float = forget) -> Items | None:
                 return estimator_case(pipeline(OnlineScaler(forget=forget), part()), kind)
 
@@ -683,6 +687,7 @@ def river_cases() -> Iterator[Case]:
             continue
         for setting, parameters in settings_of(part).items():
             for kind in kinds_of(task()):
+
                 def case(part: Any = part, parameters: Any = parameters, kind: str = kind, task: Any = task) -> Any:
                     return river_case(part(**parameters), task(), kind)
 

@@ -1,6 +1,6 @@
 """A package that was installed works: it learns, saves, loads, and runs from the shell.
 
-    python tests/smoke.py      # needs nothing but the package; `make dist` runs it in empty environments
+python tests/smoke.py      # needs nothing but the package; `make dist` runs it in empty environments
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Forged files of a bank are refused, or work; the long version is tests/long/fuzz_bank.py."""
 
-
 import cases
 import fuzz_bank
 import pytest

@@ -37,7 +37,8 @@ template <class T> struct BankTest {
           projects(std::holds_alternative<Project>(config.two.budget)) {
         std::normal_distribution<double> normal;
         for (T& value : x) value = static_cast<T>(normal(random));
-        for (int t = 0; t < rows; ++t) y[t] = labels > 0 ? random() % (t < 100 ? 2 : labels) : std::sin(x[t * features]);
+        for (int t = 0; t < rows; ++t)
+            y[t] = labels > 0 ? random() % (t < 100 ? 2 : labels) : std::sin(x[t * features]);
     }
 
     struct Result {
@@ -62,7 +63,8 @@ template <class T> struct BankTest {
             std::vector<std::string> after = result.states;
             bank.each(keys, threads, [&](Workspace<T>& workspace, std::int64_t k) {
                 const std::string& state = result.states[k];
-                const std::string& made = workspace.learn(state.empty() ? nullptr : state.data(), state.size(), k, call);
+                const std::string& made =
+                    workspace.learn(state.empty() ? nullptr : state.data(), state.size(), k, call);
                 if (!made.empty()) after[k] = made;
             });
             result.states = after;
@@ -91,7 +93,8 @@ template <class T> struct BankTest {
         hashes.tell("bank, " + name, whole.scores);
         for (const std::string& state : whole.states) hashes.tell("bank, " + name + ", a state", state);
         for (int turn = 0; turn < 4; ++turn) {
-            const int first = 1 + static_cast<int>(random() % 200), second = first + 1 + static_cast<int>(random() % 100);
+            const int first = 1 + static_cast<int>(random() % 200),
+                      second = first + 1 + static_cast<int>(random() % 100);
             const Result again = learn({0, first, second, rows}, 1 + turn);
             if (again.states != whole.states || again.scores != whole.scores) fail("calls or threads matter");
         }
@@ -109,8 +112,7 @@ template <class T> struct BankTest {
                     workspace.check(bad.data(), bad.size());
                     workspace.score(bad.data(), bad.size(), 0, call);
                     workspace.learn(bad.data(), bad.size(), 0, call);
-                } catch (const std::invalid_argument&) {
-                }
+                } catch (const std::invalid_argument&) {}
             });
         };
         for (std::size_t size = 0; size < good.size(); size += 5)
@@ -150,15 +152,14 @@ template <class T> struct BankTest {
 
 template <class T> int test_bank_of() {
     int failures = 0;
-    for (const auto& [budget, size] : {std::pair<const char*, Numbers>{"smallest", {6, 1}},
-                                       {"merge", {6}},
-                                       {"project", {6, 1e-3, 0, 0, 0}}})
+    for (const auto& [budget, size] :
+         {std::pair<const char*, Numbers>{"smallest", {6, 1}}, {"merge", {6}}, {"project", {6, 1e-3, 0, 0, 0}}})
         for (bool classes : {false, true})
             for (bool more : {false, true}) {  // a scaler, a width for each model and a tracked norm
                 const bool gram = more || size.size() != 2;
                 const auto loop = [&, name = budget, &numbers = size](const char* loss, const Numbers& its) {
-                    return Loop(make_loss(loss, its), make_rule("gradient", {0.3, 0, 0, 0.1}), make_budget(name, numbers),
-                                Average::none, gram, 1e-6);
+                    return Loop(make_loss(loss, its), make_rule("gradient", {0.3, 0, 0, 0.1}),
+                                make_budget(name, numbers), Average::none, gram, 1e-6);
                 };
                 Config config{{{"gaussian", {0.5}}}, loop(classes ? "hinge" : "squared", {1.0, NAN}), std::nullopt};
                 if (classes) config.many.emplace(loop("structured", {1.0, 0, 0, 0, 0}));

@@ -29,7 +29,8 @@ inline int test_moves() {
         const auto near = [&](double value, double expected, const char* what) {
             if (std::abs(value - expected) <= 1e-10 * (1 + std::abs(expected))) return;
             ++failures;
-            std::fprintf(stderr, "FAILED: a step that moves all, %s is %g, not %g (limit %g)\n", what, value, expected, limit);
+            std::fprintf(stderr, "FAILED: a step that moves all, %s is %g, not %g (limit %g)\n", what, value, expected,
+                         limit);
         };
         Loop loop(make_loss("squared", {}), make_rule("everywhere", {rate, 0, 0, pull, reg}),
                   make_budget("oldest", {limit, INFINITY}), Average::none, true, 0.0);
@@ -54,7 +55,8 @@ inline int test_moves() {
             total += std::abs(move);
             for (Term& term : terms)
                 term.coef = (1 - rate * reg) * term.coef - move * pull * std::tanh(term.weight) * k(term.row, t) / 2;
-            const auto oldest = std::min_element(terms.begin(), terms.end(), [](auto& a, auto& b) { return a.row < b.row; });
+            const auto oldest =
+                std::min_element(terms.begin(), terms.end(), [](auto& a, auto& b) { return a.row < b.row; });
             if (static_cast<double>(terms.size()) < limit)
                 terms.push_back({t, move, total});
             else

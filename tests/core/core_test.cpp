@@ -56,8 +56,8 @@ bool finite(const std::vector<double>& values) {
 }
 
 // x_0 by a decay and a power, x_0^2 by a ramp, x_0 - x_0 by a power: for rows of any width
-const Numbers additive = {0, 0, 0, 2, 0, 1, 0.5, 2.0, 1.0, 1.0, 2, 1, 0.3, 1.0,
-                          1, 0, 0, 1, 1, 1, 0.7, 1.0, 2, 0, 0, 1, 2, 0, 0.2, 1.0};
+const Numbers additive = {0, 0, 0, 2, 0, 1,   0.5, 2.0, 1.0, 1.0, 2, 1, 0.3, 1.0, 1,
+                          0, 0, 1, 1, 1, 0.7, 1.0, 2,   0,   0,   1, 2, 0,   0.2, 1.0};
 const std::vector<Program> kernels = {
     {{"linear", {}}},
     {{"polynomial", {0.5, 1.0, 3}}},
@@ -83,8 +83,8 @@ const std::vector<Spec> losses = {
     {"pinball", {0.3}},
     {"novelty", {1.0, NAN}},
     {"novelty", {0.0, 0.3}},
-    {"structured", {1.0, 0, 0, 0, 0}},                                              // classes come
-    {"structured", {0.0, 0, 4, 0, 0}},                                              // the multiclass perceptron's
+    {"structured", {1.0, 0, 0, 0, 0}},                                                    // classes come
+    {"structured", {0.0, 0, 4, 0, 0}},                                                    // the multiclass perceptron's
     {"structured", {1.0, 1, 4, 1, 0, 0, 1, 2, 2, 1, 0, 2, 2, 2, 2, 0, .5, 2, 2, .5, 0}},  // costs, runner-up
     {"structured", {1.0, 0, 4, 0, 1, 2, 1, 0, 0, 1, 2, 0, 0, 0, 0, 1.5, 1, 0, 0, 1, 1.5}},  // a label kernel
     {"structured", {1.0, 1, 4, 0, 1, 2, 1, 0, 0, 1, 2, 0, 0, 0, 0, 1.5, 1, 0, 0, 1, 1.5}},
@@ -124,13 +124,14 @@ const std::vector<Spec> budgets = {
     {"forgetron", {6}},
     {"merge", {8}},
     {"project", {9, 1e-3, 0, 0, 0}},
-    {"project", {12, 0.2, 1, 0, 0}},    // from the start
+    {"project", {12, 0.2, 1, 0, 0}},  // from the start
     {"auto", {20, 1e-3, 3, 0.1}},
     {"marked", {7}},  // of the tests: its state is an array
 };
 
 bool is_reshaping(const Spec& budget) {
-    return budget.first == "forgetron" || budget.first == "merge" || budget.first == "project" || budget.first == "auto";
+    return budget.first == "forgetron" || budget.first == "merge" || budget.first == "project" ||
+           budget.first == "auto";
 }
 bool is_binary(const Spec& loss) {
     return loss.first == "hinge" || loss.first == "squared_hinge" || loss.first == "logistic";
@@ -177,7 +178,7 @@ template <class T> struct Data {
         std::normal_distribution<double> normal;
         for (T& value : x) value = static_cast<T>(normal(random) / std::sqrt(static_cast<double>(d)));
         for (int k = 0; k < d; ++k) {
-            x[static_cast<std::size_t>(rows / 3) * d + k] = 0;                                     // a zero row
+            x[static_cast<std::size_t>(rows / 3) * d + k] = 0;  // a zero row
             x[static_cast<std::size_t>(rows / 2) * d + k] = x[static_cast<std::size_t>(rows / 4) * d + k];  // a repeat
         }
         for (int t = 0; t < rows; ++t) {
@@ -416,7 +417,8 @@ template <class T> void everything() {
                     const Average average = k % 3 == 0 ? Average::all : k % 3 == 1 ? Average::sparse : Average::none;
                     const Data<T> data(61, 1 + static_cast<int>(seed % 6), targets_of(loss), seed);
                     compare(kernels[k], loss, rule, budget, average, data);
-                    if (k < 2 && !is_reshaping(budget) && !moves_all(rule)) compare_trees(loss, rule, budget, average, data);
+                    if (k < 2 && !is_reshaping(budget) && !moves_all(rule))
+                        compare_trees(loss, rule, budget, average, data);
                     ++seed;
                 }
         }
@@ -451,7 +453,8 @@ void errors() {
     expect(throws([] { make_rule("unknown", {}); }), "an unknown rule");
     expect(throws([] { make_budget("unknown", {}); }), "an unknown budget");
     const Spec& everywhere = rules.back();
-    expect(throws([&] { make_loop(losses[4], everywhere, budgets[0], Average::none, false, 0); }), "no kernel values to move by");
+    expect(throws([&] { make_loop(losses[4], everywhere, budgets[0], Average::none, false, 0); }),
+           "no kernel values to move by");
     for (const double bad : {static_cast<double>(NAN), inf, -inf})
         for (std::size_t n : {1, 3, 16, 31, 64, 65}) {
             std::vector<double> values(n, 1.0);

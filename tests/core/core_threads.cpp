@@ -37,8 +37,8 @@ void expect(bool good, const std::string& what) {
 }
 
 Loop make_loop(const std::string& loss, const Numbers& numbers, int budget) {
-    return Loop(make_loss(loss, numbers), make_rule("implicit", {1.0, 0, 0, 0.5, 0.01, 0}), make_budget("smallest", {double(budget), 0}),
-                Average::all, true, 1e-15);
+    return Loop(make_loss(loss, numbers), make_rule("implicit", {1.0, 0, 0, 0.5, 0.01, 0}),
+                make_budget("smallest", {double(budget), 0}), Average::all, true, 1e-15);
 }
 
 // work(thread, random) in many threads until the time is over
@@ -97,7 +97,8 @@ template <class L> void test_learner(const std::string& name, L& learner) {
             default:
                 Saved saved;
                 std::vector<double> points;
-                hold<std::shared_lock<Gate>>(learner, [&] { saved = Saved::of(learner.loop()), points = learner.points().rows(); });
+                hold<std::shared_lock<Gate>>(
+                    learner, [&] { saved = Saved::of(learner.loop()), points = learner.points().rows(); });
                 if (points.size() < saved.births.size()) throw std::logic_error("a state of two moments");
         }
         for (const double score : scores)
@@ -108,8 +109,10 @@ template <class L> void test_learner(const std::string& name, L& learner) {
 }
 
 void test_bank() {
-    Config config{{{"gaussian", {0.5}}}, Loop(make_loss("squared", {}), make_rule("implicit", {1.0, 0, 0, 0.5, 0.01, 0}),
-                                          make_budget("smallest", {9.0, 0}), Average::none, false, 1e-15), std::nullopt};
+    Config config{{{"gaussian", {0.5}}},
+                  Loop(make_loss("squared", {}), make_rule("implicit", {1.0, 0, 0, 0.5, 0.01, 0}),
+                       make_budget("smallest", {9.0, 0}), Average::none, false, 1e-15),
+                  std::nullopt};
     config.features = features;
     Bank<double> bank(std::move(config));
     const Data data;
@@ -154,7 +157,8 @@ void test_bank() {
 
 void test_video() {
     VideoOptions o;
-    o.budget = 4, o.keep = 0.9, o.step = 0.3, o.merge = 8, o.cap = 0.9, o.known = 0.75, o.haste = 5, o.spread = 2, o.widest = 40;
+    o.budget = 4, o.keep = 0.9, o.step = 0.3, o.merge = 8, o.cap = 0.9, o.known = 0.75, o.haste = 5, o.spread = 2,
+    o.widest = 40;
     o.every = 3, o.chroma = o.warm = o.light = o.shadows = true, o.guard = 0.5, o.radius = 2;
     constexpr int height = 21, width = 33;
     PixelBank bank(height, width, 3, o, 3);
@@ -168,7 +172,9 @@ void test_video() {
                 hold<std::unique_lock<Gate>>(bank, [&] { bank.apply(frame.data(), width * 3, -1, mask.data()); });
                 ++frames;
                 break;
-            case 1: hold<std::unique_lock<Gate>>(bank, [&] { bank.score(frame.data(), width * 3, scores.data()); }); break;
+            case 1:
+                hold<std::unique_lock<Gate>>(bank, [&] { bank.score(frame.data(), width * 3, scores.data()); });
+                break;
             default: hold<std::shared_lock<Gate>>(bank, [&] { bank.background(image.data()); });
         }
     });
@@ -200,13 +206,17 @@ void test_threads() {
     bool thrown = false;
     Threads pool(3);
     try {
-        pool.run(3, [](int begin, int, int) { if (begin > 0) throw std::runtime_error("a part fails"); });
+        pool.run(3, [](int begin, int, int) {
+            if (begin > 0) throw std::runtime_error("a part fails");
+        });
     } catch (const std::runtime_error&) {
         thrown = true;
     }
     expect(thrown, "what a thread throws comes out of run");
     std::atomic<int> sum{0};
-    pool.run(10, [&](int begin, int end, int) { for (int i = begin; i < end; ++i) sum += i; });
+    pool.run(10, [&](int begin, int end, int) {
+        for (int i = begin; i < end; ++i) sum += i;
+    });
     expect(sum == 45, "threads work on after a part has failed");
     thrown = false;
     try {
@@ -228,7 +238,8 @@ int main(int argc, char** argv) {
     const Numbers coordinates = {0, 0, 0, 2, 0, 1, 0.5, 2.0, 1.0, 1.0, 2, 1, 0.3, 1.0};
     Additive<double> trees(read_coordinates(coordinates, features), make_loop("hinge", {1.0}, 30), features);
     test_learner("trees", trees);
-    Finite<double> finite(Kernel({{"gaussian", {0.5}}}, features), make_loop("hinge", {1.0}, 30), features, 20, 1e-3, {});
+    Finite<double> finite(Kernel({{"gaussian", {0.5}}}, features), make_loop("hinge", {1.0}, 30), features, 20, 1e-3,
+                          {});
     test_learner("finite space", finite);
     test_bank();
     test_video();

@@ -211,7 +211,9 @@ inline int test_ranking() {
             values[slot] = static_cast<int>(random() % 1000);
             ranking.touch(slot);
         } else if (!values.empty() && i % 7 == 0) {
-            const auto before = [&](int a, int b) { return values[a] < values[b] || (values[a] == values[b] && a < b); };
+            const auto before = [&](int a, int b) {
+                return values[a] < values[b] || (values[a] == values[b] && a < b);
+            };
             int first = 0;
             for (int slot = 1; slot < static_cast<int>(values.size()); ++slot)
                 if (before(slot, first)) first = slot;

@@ -120,6 +120,7 @@ def test_bad_single_row(machine, x):
 
 def test_objects_and_rows_do_not_mix():
     """A learner of words takes no matrix, a learner of rows no words."""
+
     def shared(A, B):
         return np.array([[float(len(set(a) & set(b))) for b in B] for a in A])
 

@@ -97,7 +97,7 @@ def change_state(rng: random.Random, data: bytes) -> bytes:
         body += bytes(rng.randrange(1, 40))
     elif how == 2:  # a number of the head
         at, size = rng.choice([(0, 1), (4, 4), (16, 4), *((HEAD.size - 8 + i, 1) for i in range(4))])
-        body[at : at + size] = rng.randrange(256 ** size).to_bytes(size, "little")
+        body[at : at + size] = rng.randrange(256**size).to_bytes(size, "little")
     elif how == 3:  # sizes of the state
         length = struct.unpack_from("<I", data, HEAD.size - 4)[0]
         at = HEAD.size - 8 + length + 4 * rng.randrange(1, 5)

@@ -105,6 +105,7 @@ def test_nobody_sees_a_label_before_predicting_it(entry, task):
 
 def test_scores_are_what_they_say():
     """Each metric by hand; a mean over streams; rows that are warm do not count."""
+
     def score(task, y, guess, **more):
         stream = works.Series(np.zeros((len(y), 1)), np.array(y, float), np.zeros((1, 1)))
         work = works.Work("w", task, [], [stream], "", **more)

@@ -67,8 +67,6 @@ def test_threads(path, alone):
 def test_dask(path, alone):
     """The same on the workers of a cluster."""
     distributed = pytest.importorskip("distributed", reason="Dask is not tested: gossamer[dask] is not installed")
-    cluster = distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-    )
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
     with cluster, distributed.Client(cluster), joblib.parallel_config(backend="dask"):
         assert_found((search(), sweep(path)), alone)

@@ -291,5 +291,3 @@ def test_backends():
         custom.learn_one(x, target)
         built_in.learn_one(x, target)
     assert custom.learner.backend == "native loop, numpy kernel"
-
-

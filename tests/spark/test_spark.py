@@ -268,7 +268,7 @@ def test_without_java_or_spark_it_is_said_what_to_install(monkeypatch, tmp_path)
         spark.session()
     old = tmp_path / "bin" / "java"
     old.parent.mkdir()
-    old.write_text('#!/bin/sh\necho \'openjdk version "11.0.2" 2019-01-15\' >&2\n')
+    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
     old.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", os.defpath)
@@ -437,9 +437,7 @@ def test_another_number_of_buckets(session, folder, live):
     shutil.copytree(folder / "in", place / "in")
     write(place, 7, frame(100, seed=3, start=900))
     old = folder / "live" / "checkpoint"
-    results = learn(
-        session, place, buckets=7, learn=lambda df, **parameters: spark.migrate(df, old, **parameters)
-    )
+    results = learn(session, place, buckets=7, learn=lambda df, **parameters: spark.migrate(df, old, **parameters))
     scores, models = by_hand(pandas.concat([frame(900), frame(100, seed=3, start=900)]))
     assert_scores(results, {time: score for time, score in scores.items() if time >= 900})
     assert_models(spark.models(session, place / "run" / "checkpoint").collect(), models)

@@ -24,7 +24,10 @@ struct Marked : BudgetBase {
         if (state.turns % 3 == 0 && size > 0) return newcomer.refuse();
         if (state.turns % 5 == 0) newcomer.shrink(0.9);
         if (size < limit) state.marks.push_back(0.0);
-        const int slot = size < limit ? size : static_cast<int>(std::min_element(state.marks.begin(), state.marks.end()) - state.marks.begin());
+        const int slot =
+            size < limit
+                ? size
+                : static_cast<int>(std::min_element(state.marks.begin(), state.marks.end()) - state.marks.begin());
         state.marks[slot] = newcomer.size() + std::sin(static_cast<double>(state.turns));
         newcomer.place(slot);
     }

@@ -7,7 +7,7 @@ namespace gossamer {
 struct Everywhere : RuleBase {
     static constexpr bool moves_all = true, follows = true;
     struct State {
-        Values weights;    // one for each slot: the sum of all steps until its point came, halved for each removal since
+        Values weights;  // one for each slot: the sum of all steps until its point came, halved for each removal since
         double total = 0;  // of all steps
         std::int64_t count = 0;
         template <class S, class F> static void each(S& s, F&& f) {

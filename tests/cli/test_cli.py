@@ -539,7 +539,7 @@ def check_fuzzed(data, ending, folder, capsys):
     if code:
         assert err.count("\n") == 1, err
         assert "Traceback" not in err
-        named = re.search(r"row \d|rows \d|header|at least one row|None? of|Got none", err)
+        named = re.search(r"row \d|rows \d|header|at least one row|None? of|Got none|must be CSV", err)
         assert named or code == 2, err
         assert code == 1 or re.search(r"--(target|columns)", err), err
 

@@ -16,7 +16,7 @@ import sys
 from itertools import zip_longest
 
 #: Tried with every program; "" is the best that there is.
-SETS = ("", "avx2", "avx512")
+SETS = ("", "avx2", "avx512", "baseline")
 
 
 def run(program: str, isa: str) -> tuple[str, list[str]] | None:

@@ -167,7 +167,8 @@ def test_who_joins(tolerance, backend):
     learner.learn(X, y)
     gram, chosen = Gaussian(0.3)(X, X), []
     for t in range(80):
-        inside = gram[t, chosen] @ np.linalg.lstsq(gram[np.ix_(chosen, chosen)], gram[chosen, t])[0] if chosen else 0.0
+        shares = np.linalg.lstsq(gram[np.ix_(chosen, chosen)], gram[chosen, t], rcond=None)[0] if chosen else []
+        inside = gram[t, chosen] @ shares if chosen else 0.0
         if 1 - inside > max(tolerance, 1e-9) and len(chosen) < 25:
             chosen.append(t)
     found = (learner.births - 1).tolist()

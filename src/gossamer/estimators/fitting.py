@@ -51,7 +51,8 @@ class Table:
 
 def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any) -> None:
     """Make the ``n_passes`` passes of an estimator that has learned nothing yet."""
-    if sample_weight is not None and not np.asarray(sample_weight).any():
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    if weights is not None and weights.dtype.kind in "biuf" and not weights.any():
         raise _checks.wrong(estimator, "sample_weight", "above zero for some row", sample_weight)
     rng = check_parameters(estimator)
     X = inputs.check(estimator._start(), X)

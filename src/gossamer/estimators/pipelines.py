@@ -187,7 +187,9 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         if not self.steps:
             raise _checks.wrong(self, "steps", "at least a model", self.steps)
         for name, step in self.steps[:-1]:
-            if not hasattr(step, "learn_transform") and get_tags(step).requires_fit:
+            # scikit-learn 1.6 and 1.7 do not tag the hashers, which learn nothing
+            stateless = not get_tags(step).requires_fit or type(step).__name__ in ("HashingVectorizer", "FeatureHasher")
+            if not (hasattr(step, "learn_transform") or stateless):
                 rule = f"transformers with learn_transform, or without fit, before the last (see {name!r})"
                 raise _checks.wrong(self, "steps", rule, step)
         if not hasattr(self.steps[-1][1], "predict_learn"):

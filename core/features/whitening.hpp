@@ -4,7 +4,6 @@
 // half of what a square matrix would. The products run over the columns from first to last, and what is behind a row's
 // end is 0: a coordinate has the same bits for one row, in a block, and after the matrix has grown.
 #pragma once
-#include <algorithm>
 #include <vector>
 
 #include "engine/points.hpp"

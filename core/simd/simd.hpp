@@ -2,7 +2,6 @@
 // with different machine flags: nothing with external linkage but their tables may come out of them, so no standard
 // library templates, and everything here is in an unnamed namespace.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
 #ifdef __FMA__

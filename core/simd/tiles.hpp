@@ -5,7 +5,6 @@
 // bits alone, in a block, or in another block, which is what makes the law of batches exact.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 
 namespace gossamer {
 

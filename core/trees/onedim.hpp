@@ -11,8 +11,6 @@
 // Anchored at the node's own ends, nothing overflows, and all that is added for one sign of alpha has one sign.
 #pragma once
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 
 namespace gossamer {
 

@@ -13,7 +13,6 @@
 namespace gossamer {
 
 constexpr int tile_size = 32;
-constexpr int most_channels = 3;
 constexpr std::size_t slot_bytes(int channels) { return tile_size * (channels + sizeof(float)); }
 
 // One step of every pixel of a tile. f is made before the step; then, for f below the margin,

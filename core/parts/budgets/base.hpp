@@ -3,8 +3,6 @@
 // admit(newcomer) calls what it wants of the newcomer (Loop::Newcomer): place(slot) with slot == size to append, place(slot)
 // to replace, refuse(), shrink, change_all, blend, remove. A budget hides what it does differently from BudgetBase.
 #pragma once
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "engine/expansion.hpp"

@@ -1,7 +1,6 @@
 // What a kernel is made of: a short program in postfix form over products and distances of pairs (engine/kernel.hpp runs it).
 // A kernel's make() gives its instruction.
 #pragma once
-#include <utility>
 #include <vector>
 
 #include "parts/part.hpp"

@@ -35,7 +35,7 @@ def check_state(learner: Learner, state: State, most: int = MOST_ROUNDS) -> None
     counts = {name: _count(state, name, most) for name in ("steps", "updates", "mistakes")}
     known = _count(state, "known", MOST_CLASSES)
     outputs, m, gone = _outputs(learner, known), len(points), len(dropped)
-    _check_numbers(learner, state)
+    _check_numbers(state)
     _array(state, "raw", np.float64, (outputs, m))
     _array(state, "summed", np.float64, (outputs, m))
     _array(state, "dropped", np.float64, (outputs, gone))
@@ -65,7 +65,7 @@ def check_state(learner: Learner, state: State, most: int = MOST_ROUNDS) -> None
     _check_budget(learner, state, m)
 
 
-def _check_numbers(learner: Learner, state: State) -> None:
+def _check_numbers(state: State) -> None:
     for name in (*NUMBERS, "level"):
         value = getattr(state, name, None)
         if not _is_number(value):

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from gossamer import _checks
 from gossamer.bounds.comparators import Rivals
 from gossamer.bounds.theorem import (
     COMPARED,
     FALLING,
     KAPPA,
     LIPSCHITZ,
+    RANGES,
     Tuning,
     best_errors,
     best_step,
     bound,
-    not_negative,
-    positive,
-    radius,
+    radius_of,
     regret,
 )
 
@@ -29,10 +27,13 @@ def ilk_norm(*, kappa: float, reg: float, C: float = 1.0, slope: float = 1.0) ->
     >>> ilk_norm(kappa=4.0, reg=0.1, C=3.0)
     60.0
     """
-    return positive("ilk_norm", "C", C) * radius("ilk_norm", kappa, reg, slope)
+    return C * radius_of(kappa, reg, slope)
 
 
-@bound("ALGORITHMS 2.8", "the rule is Implicit, the loss convex and its step exact", "both saw the same example")
+@bound(
+    "ALGORITHMS 2.8", "the rule is Implicit, the loss convex and its step exact", "both saw the same example",
+    reg=RANGES["norm"],
+)  # fmt: skip
 def ilk_contraction(*, distance: float, rate: float, reg: float) -> float:
     """||f_(t+1) - h_(t+1)|| <= ||f_t - h_t|| / (1 + eta lambda): two copies that see one example come closer.
 
@@ -41,9 +42,7 @@ def ilk_contraction(*, distance: float, rate: float, reg: float) -> float:
     >>> ilk_contraction(distance=3.0, rate=1.0, reg=0.5)
     2.0
     """
-    name = "ilk_contraction"
-    distance = not_negative(name, "distance", distance)
-    return distance / (1.0 + positive(name, "rate", rate) * not_negative(name, "reg", reg))
+    return distance / (1.0 + rate * reg)
 
 
 @bound(
@@ -84,7 +83,7 @@ def ilk_regret(*, kappa: float, reg: float, rate: float, rounds: int, C: float =
     >>> ilk_regret(kappa=1.0, reg=0.5, rate=4.0, rounds=100)
     180.5
     """
-    return regret("ilk_regret", kappa, reg, rate, rounds, slope, 4.0, C)
+    return regret(kappa, reg, rate, rounds, slope, 4.0, C)
 
 
 @bound(
@@ -99,8 +98,7 @@ def silk_regret(*, kappa: float, reg: float, rate: float, rounds: int, C: float 
     >>> silk_regret(kappa=1.0, reg=0.5, rate=4.0, rounds=100)
     820.5
     """
-    factor = 4.0 * (1.0 + 2.0 / positive("silk_regret", "reg", reg))
-    return regret("silk_regret", kappa, reg, rate, rounds, slope, factor, C)
+    return regret(kappa, reg, rate, rounds, slope, 4.0 * (1.0 + 2.0 / reg), C)
 
 
 @bound(
@@ -118,9 +116,8 @@ def silk_measured_regret(
     >>> silk_measured_regret(kappa=1.0, reg=0.5, rate=4.0, rounds=100, dropped=3.0)
     183.5
     """
-    name = "silk_measured_regret"
-    least = regret(name, kappa, reg, rate, rounds, slope, 4.0, C)
-    return least + 2.0 * C * radius(name, kappa, reg, slope) / rate * not_negative(name, "dropped", dropped)
+    least = regret(kappa, reg, rate, rounds, slope, 4.0, C)
+    return least + 2.0 * C * radius_of(kappa, reg, slope) / rate * dropped
 
 
 @bound("ALGORITHMS 3.4", LIPSCHITZ, KAPPA, "the rule is Implicit and its step exact, the rate constant",
@@ -133,6 +130,4 @@ def silk_tracking(*, kappa: float, reg: float, rate: float, size: int, C: float 
     >>> round(silk_tracking(kappa=1.0, reg=0.1, rate=1.0, size=64), 4)
     0.0224
     """
-    name = "silk_tracking"
-    size, grow = _checks.whole(name, "size", size, 1), 1.0 + positive(name, "rate", rate) * positive(name, "reg", reg)
-    return float(positive(name, "C", C) * radius(name, kappa, reg, slope) * grow**-size)
+    return float(C * radius_of(kappa, reg, slope) * (1.0 + rate * reg) ** -size)

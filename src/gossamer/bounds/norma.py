@@ -11,18 +11,15 @@ from gossamer.bounds.theorem import (
     FALLING,
     KAPPA,
     LIPSCHITZ,
+    RANGES,
     SOFT_MARGIN,
     Tuning,
     best_errors,
     best_half_step,
     best_step,
     bound,
-    finite,
-    not_negative,
-    positive,
-    radius,
+    radius_of,
     regret,
-    rounds_of,
     shrinkage,
 )
 
@@ -37,10 +34,13 @@ def norma_norm(*, kappa: float, reg: float, slope: float = 1.0) -> float:
     >>> norma_norm(kappa=4.0, reg=0.1)
     20.0
     """
-    return radius("norma_norm", kappa, reg, slope)
+    return radius_of(kappa, reg, slope)
 
 
-@bound("Kivinen et al. 2004, section V-C (ALGORITHMS 1.11)", "the rule is Gradient, the loss Hinge", KAPPA)
+@bound(
+    "Kivinen et al. 2004, section V-C (ALGORITHMS 1.11)", "the rule is Gradient, the loss Hinge", KAPPA,
+    margin=RANGES["norm"],
+)  # fmt: skip
 def norma_largest_risk(*, kappa: float, reg: float, margin: float) -> float:
     """loss(f_t(x_t), y_t) + lambda / 2 ||f_t||^2 <= rho + X^2 / lambda + X^2 / (2 lambda): the L of Corollary 5. It is
     at most the paper's 5 X^2 / (2 lambda) where rho <= X^2 / lambda, as the paper assumes.
@@ -50,8 +50,7 @@ def norma_largest_risk(*, kappa: float, reg: float, margin: float) -> float:
     >>> norma_largest_risk(kappa=1.0, reg=0.5, margin=1.0)
     4.0
     """
-    name = "norma_largest_risk"
-    return not_negative(name, "margin", margin) + 1.5 * positive(name, "kappa", kappa) / positive(name, "reg", reg)
+    return margin + 1.5 * kappa / reg
 
 
 @bound("Kivinen et al. 2004, Proposition 1", LIPSCHITZ, KAPPA, "the rule is Gradient, the rate constant")
@@ -64,9 +63,7 @@ def norma_truncation(*, kappa: float, reg: float, rate: float, kept: int, slope:
     >>> round(norma_truncation(kappa=1.0, reg=0.1, rate=0.5, kept=100), 4)
     0.0592
     """
-    name = "norma_truncation"
-    shrink = 1.0 - shrinkage(name, rate, reg)
-    return float(shrink ** _checks.whole(name, "kept", kept, 0) * radius(name, kappa, reg, slope))
+    return float((1.0 - shrinkage("norma_truncation", rate, reg)) ** kept * radius_of(kappa, reg, slope))
 
 
 @bound("Kivinen et al. 2004, Theorem 2", SOFT_MARGIN, COMPARED, "tuned by norma_margin_errors_parameters")
@@ -129,7 +126,7 @@ def norma_regret(*, kappa: float, reg: float, rate: float, rounds: int, slope: f
     122.0
     """
     shrinkage("norma_regret", rate, reg)
-    return regret("norma_regret", kappa, reg, rate, rounds, slope, 4.0)
+    return regret(kappa, reg, rate, rounds, slope, 4.0)
 
 
 @bound(
@@ -148,7 +145,7 @@ def norma_truncated_regret(*, kappa: float, reg: float, rate: float, rounds: int
     282.0
     """
     shrinkage("norma_truncated_regret", rate, reg)
-    return regret("norma_truncated_regret", kappa, reg, rate, rounds, slope, 20.0)
+    return regret(kappa, reg, rate, rounds, slope, 20.0)
 
 
 @bound(
@@ -168,11 +165,9 @@ def norma_risk(
     >>> round(norma_risk(kappa=1.0, reg=0.5, rate=1.0, rounds=10_000, largest_risk=4.0, confidence=0.95), 4)
     0.2181
     """
-    name = "norma_risk"
-    shrinkage(name, rate, reg)
-    delta = 1.0 - _checks.number(name, "confidence", confidence, 0.0, 1.0)
-    chance = _checks.number(name, "largest_risk", largest_risk, 0.0, math.inf) * math.sqrt(-2.0 * math.log(delta))
-    return regret(name, kappa, reg, rate, rounds, slope, 4.0) / rounds + chance / math.sqrt(rounds)
+    shrinkage("norma_risk", rate, reg)
+    chance = largest_risk * math.sqrt(-2.0 * math.log(1.0 - confidence))
+    return regret(kappa, reg, rate, rounds, slope, 4.0) / rounds + chance / math.sqrt(rounds)
 
 
 @bound("Kivinen et al. 2004, (20) with its sign corrected (ALGORITHMS 1.3-1.5)", "the loss has nu, the rate is fixed")
@@ -185,10 +180,7 @@ def alarm_fraction(*, nu: float, first_level: float, last_level: float, rate: fl
     >>> alarm_fraction(nu=0.1, first_level=0.0, last_level=0.5, rate=0.1, rounds=1000)
     0.095
     """
-    name = "alarm_fraction"
-    moved = finite(name, "last_level", last_level) - finite(name, "first_level", first_level)
-    nu = _checks.number(name, "nu", nu, 0.0, 1.0, "right")
-    return nu - moved / (positive(name, "rate", rate) * rounds_of(name, rounds))
+    return nu - (last_level - first_level) / (rate * rounds)
 
 
 @bound(
@@ -203,10 +195,7 @@ def alarm_deviation(*, kappa: float, reg: float, rate: float, rounds: int) -> fl
     >>> round(alarm_deviation(kappa=1.0, reg=0.1, rate=0.5, rounds=1000), 6)
     0.021
     """
-    name = "alarm_deviation"
-    highest = positive(name, "kappa", kappa) / positive(name, "reg", reg)
-    rate = positive(name, "rate", rate)
-    return (highest + rate) / (rate * rounds_of(name, rounds))
+    return (kappa / reg + rate) / (rate * rounds)
 
 
 def _below(owner: str, rivals: Rivals, margin: float) -> float:

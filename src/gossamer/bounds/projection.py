@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gossamer import _checks
-from gossamer.bounds.theorem import KAPPA, bound, not_negative, positive
+from gossamer.bounds.theorem import KAPPA, RANGES, bound
 
 HERBSTER = "Herbster 2001"
 CRAMMER = "Crammer et al. 2006"
@@ -26,7 +26,7 @@ def projection_steps(*, distance: float) -> float:
     >>> projection_steps(distance=3.0)
     9.0
     """
-    return not_negative("projection_steps", "distance", distance) ** 2
+    return distance**2
 
 
 @bound(f"{HERBSTER}, Theorem 2", PROJECTS, SEPARATED, KAPPA)
@@ -38,8 +38,7 @@ def projection_mistakes(*, kappa: float, distance: float) -> float:
     >>> projection_mistakes(kappa=2.0, distance=3.0)
     18.0
     """
-    name = "projection_mistakes"
-    return positive(name, "kappa", kappa) * not_negative(name, "distance", distance) ** 2
+    return kappa * distance**2
 
 
 @bound(f"{HERBSTER}, Theorems 3 and 6, which prints R = max K(x, x) for max sqrt(K(x, x))", PROJECTS, IN_TUBE, KAPPA)
@@ -51,7 +50,7 @@ def projection_loss(*, kappa: float, distance: float) -> float:
     >>> projection_loss(kappa=2.0, distance=3.0)
     18.0
     """
-    return positive("projection_loss", "kappa", kappa) * not_negative("projection_loss", "distance", distance) ** 2
+    return kappa * distance**2
 
 
 @bound(f"{HERBSTER}, Lemma 4", PROJECTS, STAYS_SMALL, "u is in the sets of rounds s ... s' and its norm at most radius")
@@ -77,8 +76,7 @@ def projection_local_mistakes(*, kappa: float, radius: float, norm: float) -> fl
     >>> projection_local_mistakes(kappa=1.0, radius=2.0, norm=1.0)
     9.0
     """
-    name = "projection_local_mistakes"
-    return positive(name, "kappa", kappa) * _reach(name, radius, norm) ** 2
+    return kappa * _reach("projection_local_mistakes", radius, norm) ** 2
 
 
 @bound(f"{HERBSTER}, Theorem 5", PROJECTS, STAYS_SMALL, "|u(x) - y| <= epsilon and k(x, x) <= kappa in rounds s ... s'")
@@ -91,12 +89,11 @@ def projection_local_loss(*, kappa: float, radius: float, norm: float) -> float:
     >>> projection_local_loss(kappa=1.0, radius=2.0, norm=1.0)
     9.0
     """
-    name = "projection_local_loss"
-    return positive(name, "kappa", kappa) * _reach(name, radius, norm) ** 2
+    return kappa * _reach("projection_local_loss", radius, norm) ** 2
 
 
 def _reach(owner: str, radius: float, norm: float) -> float:
-    return radius + _checks.number(owner, "norm", norm, 0.0, positive(owner, "radius", radius), "both")
+    return radius + _checks.number(owner, "norm", norm, 0.0, radius, "both")
 
 
 # ------------------------------------------------------------------------------------------------- passive-aggressive
@@ -112,7 +109,7 @@ def pa_loss(*, kappa: float, norm: float) -> float:
     >>> pa_loss(kappa=2.0, norm=3.0)
     18.0
     """
-    return positive("pa_loss", "kappa", kappa) * not_negative("pa_loss", "norm", norm) ** 2
+    return kappa * norm**2
 
 
 @bound(f"{CRAMMER}, Theorem 4 (ALGORITHMS 7)", "the rule is PA-I: Implicit without reg, the loss Hinge", KAPPA)
@@ -124,9 +121,7 @@ def pa1_mistakes(*, kappa: float, norm: float, C: float, loss: float) -> float:
     >>> pa1_mistakes(kappa=1.0, norm=3.0, C=0.5, loss=2.0)
     22.0
     """
-    name = "pa1_mistakes"
-    effort = not_negative(name, "norm", norm) ** 2 + 2.0 * positive(name, "C", C) * not_negative(name, "loss", loss)
-    return max(positive(name, "kappa", kappa), 1.0 / C) * effort
+    return max(kappa, 1.0 / C) * (norm**2 + 2.0 * C * loss)
 
 
 @bound(f"{CRAMMER}, Theorem 5 (ALGORITHMS 7)", "the rule is PA-II: loss_t / (k(x, x) + 1 / (2 C)) is the step", KAPPA)
@@ -138,16 +133,16 @@ def pa2_loss(*, kappa: float, norm: float, C: float, squared_loss: float) -> flo
     >>> pa2_loss(kappa=1.0, norm=3.0, C=0.5, squared_loss=2.0)
     22.0
     """
-    name = "pa2_loss"
-    short = not_negative(name, "squared_loss", squared_loss)
-    effort = not_negative(name, "norm", norm) ** 2 + 2.0 * positive(name, "C", C) * short
-    return (positive(name, "kappa", kappa) + 1.0 / (2.0 * C)) * effort
+    return (kappa + 1.0 / (2.0 * C)) * (norm**2 + 2.0 * C * squared_loss)
 
 
 # ------------------------------------------------------------------------------------------ perceptron, ROMMA and ALMA
 
 
-@bound("Novikoff 1962 (ALGORITHMS 6)", "the rule is the perceptron", "y u(x) >= margin in every round", KAPPA)
+@bound(
+    "Novikoff 1962 (ALGORITHMS 6)", "the rule is the perceptron", "y u(x) >= margin in every round", KAPPA,
+    margin=RANGES["kappa"],
+)  # fmt: skip
 def perceptron_mistakes(*, kappa: float, norm: float, margin: float) -> float:
     """#{t: y_t f_t(x_t) <= 0} <= X^2 ||u||^2 / mu^2 for every u with y_t u(x_t) >= mu in all rounds.
 
@@ -156,8 +151,7 @@ def perceptron_mistakes(*, kappa: float, norm: float, margin: float) -> float:
     >>> perceptron_mistakes(kappa=1.0, norm=2.0, margin=0.5)
     16.0
     """
-    name = "perceptron_mistakes"
-    return positive(name, "kappa", kappa) * (not_negative(name, "norm", norm) / positive(name, "margin", margin)) ** 2
+    return kappa * (norm / margin) ** 2
 
 
 @bound("Li, Long 2002 (ALGORITHMS 8)", "the rule is ROMMA or aggressive ROMMA", SEPARATED, KAPPA)
@@ -169,7 +163,7 @@ def romma_mistakes(*, kappa: float, norm: float) -> float:
     >>> romma_mistakes(kappa=2.0, norm=3.0)
     18.0
     """
-    return positive("romma_mistakes", "kappa", kappa) * not_negative("romma_mistakes", "norm", norm) ** 2
+    return kappa * norm**2
 
 
 @bound("Li, Long 2002 (ALGORITHMS 8)", "the rule is ROMMA or aggressive ROMMA", SEPARATED)
@@ -181,12 +175,12 @@ def romma_norm(*, norm: float) -> float:
     >>> romma_norm(norm=3.0)
     3.0
     """
-    return not_negative("romma_norm", "norm", norm)
+    return norm
 
 
 @bound(
     "Gentile 2001 (ALGORITHMS 5, recalled)", "the rule is ALMA, with p = 2 and the parameters of alma_parameters",
-    "y u(x) / (||u|| sqrt(k(x, x))) >= margin in every round",
+    "y u(x) / (||u|| sqrt(k(x, x))) >= margin in every round", margin=RANGES["alpha"],
 )  # fmt: skip
 def alma_corrections(*, margin: float, alpha: float) -> float:
     """The number of rounds in which f moves is at most 2 / gamma^2 (2 / alpha - 1)^2 + 8 / alpha - 4.
@@ -197,10 +191,7 @@ def alma_corrections(*, margin: float, alpha: float) -> float:
     >>> alma_corrections(margin=0.5, alpha=1.0)
     12.0
     """
-    name = "alma_corrections"
-    alpha = _checks.number(name, "alpha", alpha, 0.0, 1.0, "right")
-    gamma = _checks.number(name, "margin", margin, 0.0, 1.0, "right")
-    return 2.0 * ((2.0 / alpha - 1.0) / gamma) ** 2 + 8.0 / alpha - 4.0
+    return 2.0 * ((2.0 / alpha - 1.0) / margin) ** 2 + 8.0 / alpha - 4.0
 
 
 def alma_parameters(alpha: float) -> tuple[float, float]:

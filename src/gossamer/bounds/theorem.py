@@ -1,10 +1,12 @@
-"""How a theorem is written down, and the assumptions, checks and formulas that several of them share."""
+"""How a theorem is written down, and the assumptions, ranges and formulas that several of them share."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from gossamer import _checks
 from gossamer.bounds.comparators import Rivals
@@ -33,12 +35,34 @@ ALL: dict[str, Bound] = {}
 Function = TypeVar("Function", bound=Callable[..., float])
 
 
-def bound(source: str, *assumptions: str) -> Callable[[Function], Function]:
-    """Enter a function in `ALL`."""
+#: The least value of each parameter that is an integer, and the interval (low, high, closed) of each that is a number.
+WHOLE = {"rounds": 1, "size": 1, "kept": 0}
+RANGES: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("kappa", "reg", "rate", "slope", "C", "radius", "largest_risk"), (0.0, math.inf)),
+    **dict.fromkeys(("distance", "norm", "loss", "squared_loss", "dropped"), (0.0, math.inf, "left")),
+    **dict.fromkeys(("nu", "alpha"), (0.0, 1.0, "right")), "confidence": (0.0, 1.0),
+    **dict.fromkeys(("first_level", "last_level"), (-math.inf, math.inf)),
+}  # fmt: skip
+
+
+def bound(source: str, *assumptions: str, **ranges: tuple[Any, ...]) -> Callable[[Function], Function]:
+    """Enter a function in `ALL`; its numbers are validated, by `RANGES` unless ``ranges`` has other intervals."""
 
     def register(function: Function) -> Function:
-        ALL[function.__name__] = Bound(function, source, assumptions)
-        return function
+        name, signature, intervals = function.__name__, inspect.signature(function), {**RANGES, **ranges}
+
+        @functools.wraps(function)
+        def checked(*args: Any, **given: Any) -> float:
+            values = signature.bind(*args, **given).arguments
+            for key, value in values.items():
+                if key in WHOLE:
+                    values[key] = _checks.whole(name, key, value, WHOLE[key])
+                elif key in intervals:
+                    values[key] = _checks.number(name, key, value, *intervals[key])
+            return function(**values)
+
+        ALL[name] = Bound(checked, source, assumptions)
+        return cast(Function, checked)
 
     return register
 
@@ -51,47 +75,23 @@ FALLING = "the schedule is inverse_sqrt, rate / sqrt(t)"
 KAPPA = "k(x, x) <= kappa in every round"
 
 
-def positive(owner: str, parameter: str, value: float) -> float:
-    """A number in (0, inf)."""
-    return _checks.number(owner, parameter, value, 0.0, math.inf)
-
-
-def not_negative(owner: str, parameter: str, value: float) -> float:
-    """A number in [0, inf)."""
-    return _checks.number(owner, parameter, value, 0.0, math.inf, "left")
-
-
-def finite(owner: str, parameter: str, value: float) -> float:
-    """A number in (-inf, inf)."""
-    return _checks.number(owner, parameter, value, -math.inf, math.inf)
-
-
-def rounds_of(owner: str, value: int) -> int:
-    """A number of rounds, at least 1."""
-    return _checks.whole(owner, "rounds", value, 1)
-
-
 def shrinkage(owner: str, rate: float, reg: float) -> float:
     """rate * reg, by which Gradient shrinks f: less than 1."""
-    product = positive(owner, "rate", rate) * positive(owner, "reg", reg)
-    if product >= 1:
+    if rate * reg >= 1:
         raise _checks.wrong(owner, "rate", "a number with rate * reg < 1", f"{rate} * {reg}")
-    return product
+    return rate * reg
 
 
-def radius(owner: str, kappa: float, reg: float, slope: float) -> float:
+def radius_of(kappa: float, reg: float, slope: float) -> float:
     """U = slope sqrt(kappa) / reg: no hypothesis, and no minimiser of the regularised risk, has a larger norm."""
-    return positive(owner, "slope", slope) * math.sqrt(positive(owner, "kappa", kappa)) / positive(owner, "reg", reg)
+    return slope * math.sqrt(kappa) / reg
 
 
-def regret(
-    owner: str, kappa: float, reg: float, rate: float, rounds: int, slope: float, factor: float, C: float = 1.0
-) -> float:
+def regret(kappa: float, reg: float, rate: float, rounds: int, slope: float, factor: float, C: float = 1.0) -> float:
     """a sqrt(m) + b with a = factor eta C^2 c^2 X^2 + 2 U^2 / eta and b = U^2 / (2 eta)."""
-    force = (positive(owner, "C", C) * positive(owner, "slope", slope)) ** 2 * positive(owner, "kappa", kappa)
-    square = force / positive(owner, "reg", reg) ** 2
-    a = factor * positive(owner, "rate", rate) * force + 2.0 * square / rate
-    return a * math.sqrt(rounds_of(owner, rounds)) + square / (2.0 * rate)
+    force = (C * slope) ** 2 * kappa
+    square = force / reg**2
+    return (factor * rate * force + 2.0 * square / rate) * math.sqrt(rounds) + square / (2.0 * rate)
 
 
 def best_half_step(rivals: Rivals, margin: float) -> float:

@@ -15,11 +15,12 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from gossamer import _checks
 
+Part = TypeVar("Part")
 #: The boundary of two words in a class's name, before a capital: HuberLoss, SVMDRule.
 WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -188,12 +189,12 @@ def construct(kind: Any, given: dict[str, Any]) -> Any:
     return kind(**given)
 
 
-def as_part(base: type, value: Any, parameter: str, rule: str, owner: object = "Learner") -> Any:
+def as_part(base: type[Part], value: Any, parameter: str, rule: str, owner: object = "Learner") -> Part:
     """A part from a part or a text; ``rule`` is the error's."""
     if isinstance(value, base):
         return value
     if isinstance(value, str):
-        return make(base, value, owner, parameter)
+        return cast(Part, make(base, value, owner, parameter))
     raise _checks.wrong(owner, parameter, rule, value)
 
 

@@ -17,5 +17,4 @@ def as_budget(budget: Any) -> Budget:
     (Project(size=64, tolerance=0.001), Unlimited())
     """
     rule = "a Budget, such as Project(128), a name, such as 'project:128' or 'auto', or None"
-    found: Budget = Unlimited() if budget is None else as_part(Budget, budget, "budget", rule)
-    return found
+    return Unlimited() if budget is None else as_part(Budget, budget, "budget", rule)

@@ -50,8 +50,7 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
         return choose_loss(self)
 
     def _rule(self) -> Rule:
-        found: Rule = as_part(Rule, self.rule, "rule", "a Rule, such as Implicit(C=1.0), or a name", self)
-        return found
+        return as_part(Rule, self.rule, "rule", "a Rule, such as Implicit(C=1.0), or a name", self)
 
     def _budget(self) -> Budget | None:
         return choose_budget(self, self._by_number)

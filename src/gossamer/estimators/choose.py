@@ -49,7 +49,7 @@ def choose_loss(estimator: Any, *more: str) -> Loss:
         if key in given and getattr(estimator, key) != given[key].default:
             rule = f"left to the loss, which has its own parameters: {loss}"
             raise _checks.wrong(estimator, key, rule, getattr(estimator, key))
-    return cast(Loss, _registry.as_part(Loss, loss, "loss", "a Loss", estimator))
+    return _registry.as_part(Loss, loss, "loss", "a Loss", estimator)
 
 
 def choose_loss_many(estimator: Any, classes: int | None) -> Loss:

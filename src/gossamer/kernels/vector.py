@@ -217,8 +217,7 @@ def as_kernel(kernel: Any) -> Kernel:
     """
     if callable(kernel) and not isinstance(kernel, (Kernel, type)):
         return Custom(kernel)
-    found: Kernel = as_part(Kernel, kernel, "kernel", "a Kernel, a name or a function of two batches")
-    return found
+    return as_part(Kernel, kernel, "kernel", "a Kernel, a name or a function of two batches")
 
 
 def _variance(X: Array) -> float:

@@ -369,5 +369,4 @@ def as_loss(loss: Any) -> Loss:
     >>> as_loss("hinge"), as_loss("pinball:quantile=0.9")
     (Hinge(margin=1.0, nu=None), Pinball(quantile=0.9))
     """
-    found: Loss = as_part(Loss, loss, "loss", "a Loss or a name")
-    return found
+    return as_part(Loss, loss, "loss", "a Loss or a name")

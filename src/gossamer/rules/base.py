@@ -131,8 +131,7 @@ def as_rule(rule: Any) -> Rule:
     >>> as_rule("projection:radius=2")
     Projection(radius=2.0)
     """
-    found: Rule = as_part(Rule, rule, "rule", "a Rule, such as Implicit(C=1.0), or a name")
-    return found
+    return as_part(Rule, rule, "rule", "a Rule, such as Implicit(C=1.0), or a name")
 
 
 def goes_with(rule: Rule, loss: Loss, *known: type[Loss]) -> None:

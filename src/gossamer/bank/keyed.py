@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -114,8 +116,8 @@ def _encode_keys(keys: list[Any] | Ints) -> tuple[Ints, list[Any]]:
         there = np.zeros(high - low + 1, dtype=bool)
         there[places] = True
         return (np.cumsum(there) - 1)[places], (np.flatnonzero(there) + low).tolist()
-    number = _Encoder()
-    return np.fromiter(map(number.__getitem__, keys), np.int64, len(keys)), list(number)
+    codes: dict[Any, int] = defaultdict(itertools.count().__next__)  # in the order of their first coming
+    return np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys)), list(codes)
 
 
 def _stable_order(groups: Ints) -> Ints:
@@ -124,14 +126,6 @@ def _stable_order(groups: Ints) -> Ints:
     if not len(groups) or groups.max() <= 0xFFFF:
         return by_low
     return by_low[np.argsort((groups[by_low] >> 16).astype(np.uint16), kind="stable")]
-
-
-class _Encoder(dict[Any, int]):
-    """Assigns codes 0, 1, ... to values in order of first lookup."""
-
-    def __missing__(self, key: Any) -> int:
-        self[key] = len(self)
-        return self[key]
 
 
 # ---------------------------------------------------------------------------------------------------------- checks

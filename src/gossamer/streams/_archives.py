@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import bz2
 import codecs
-import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from operator import ne
+from types import SimpleNamespace
 from typing import Any
 
 from gossamer import _checks
@@ -116,7 +116,7 @@ MEMBERS: dict[str, Callable[[], Any]] = {
 
 def _unpack_zstd(read: Callable[[int], bytes]) -> Iterator[bytes]:
     pyarrow = _checks.extra("pyarrow", "zstd", "io")
-    packed = _Reader(read)
+    packed = SimpleNamespace(read=read, closed=False, close=lambda: None)
     stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(packed, mode="r"), "zstd")
     while True:
         try:
@@ -128,19 +128,6 @@ def _unpack_zstd(read: Callable[[int], bytes]) -> Iterator[bytes]:
         if not piece:
             return
         yield piece
-
-
-class _Reader(io.RawIOBase):
-    """A file object around a read function."""
-
-    def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read = read
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, count: int = -1) -> bytes:
-        return self._read(count)
 
 
 def check_encoding(encoding: Any) -> str | None:

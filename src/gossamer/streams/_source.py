@@ -176,20 +176,14 @@ class Source:
             self._raw.close()
 
 
-class _Prefixed(io.RawIOBase):
+class _Prefixed:
     """A file with some bytes pushed back before it."""
 
     def __init__(self, prefix: bytes, raw: Any) -> None:
         self._prefix, self._raw = prefix, raw
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, count: int = -1) -> bytes:
+    def read(self, count: int) -> bytes:
         """At most ``count`` bytes."""
-        if count < 0:
-            data, self._prefix = self._prefix, b""
-            return data + _bytes(self._raw.read())
         if not self._prefix:
             return _bytes(self._raw.read(count))
         data, self._prefix = self._prefix[:count], self._prefix[count:]

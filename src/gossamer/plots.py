@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ def draw_errors(axes: Axes, errors: Mapping[str, Floats], window: int, dashed: S
     ['a coin', 'always wrong']
     """
     ends = {}
-    for colour, (name, values) in zip(_cycle(len(errors)), errors.items(), strict=True):
+    for colour, (name, values) in zip(cycle(COLOURS), errors.items(), strict=False):
         rows = np.arange(window, window + len(values))
         # subsample, keeping the last point: wiggles finer than a few pixels only blur the line
         stride = max(1, len(values) // 300)
@@ -220,10 +221,6 @@ def _draw_moments(figure: SubFigure, moments: Sequence[Moment], learner: str) ->
     )  # fmt: skip
 
 
-def _cycle(count: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
-
-
 # ---------------------------------------------------------------------------------------------------------- traces
 
 #: The axis label of a metric, and the factor that scales it.
@@ -267,7 +264,7 @@ def trace(
     bottom = top
     if with_support:
         bottom = figure.add_subplot(grid[1], sharex=top)
-        for colour, one in zip(_cycle(len(named)), named.values(), strict=True):
+        for colour, one in zip(cycle(COLOURS), named.values(), strict=False):
             bottom.plot(one.row, one.support, color=colour, linewidth=1.6)
         bottom.set_ylim(0, None)
         bottom.set_ylabel("support points", fontsize=MEDIUM, color=INK)
@@ -289,7 +286,7 @@ def trace(
 def _draw_metric(axes: Axes, named: Mapping[str, Trace], metric: str) -> None:
     label, factor = AXIS.get(metric, (metric, 1.0))
     ends = {}
-    for colour, (name, one) in zip(_cycle(len(named)), named.items(), strict=True):
+    for colour, (name, one) in zip(cycle(COLOURS), named.items(), strict=False):
         window, total = factor * one.window(metric), factor * one.total(metric)
         axes.plot(one.row, window, color=colour, linewidth=1.4, alpha=0.85, marker="o" if len(one) == 1 else None)
         axes.plot(one.row, total, color=colour, linewidth=1.8, linestyle=(0, (4, 1.5)))
@@ -351,7 +348,7 @@ def effects(
         low, high = np.quantile(coordinates[:, i], [0.005, 0.995])
         grid = np.linspace(low, high, 200)
         curves = (model.curve(i, grid) - means[i]).reshape(len(grid), -1)
-        for k, colour in enumerate(_cycle(curves.shape[1])):
+        for k, colour in zip(range(curves.shape[1]), cycle(COLOURS), strict=False):
             label = classes[k] if curves.shape[1] > 1 else None
             axes.plot(grid, curves[:, k], color=colour, linewidth=1.8, label=label, zorder=3)
         _draw_density(axes, coordinates[:, i], low, high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -264,15 +265,8 @@ class Prequential:
 
     def _count(self, y: Any, made: Predictions) -> None:
         self._unpredicted += int((~made.known).sum())
-        true, predicted = y[made.known], made.labels[made.known]
-        if not len(true):
-            return
-        names, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
-        codes = codes.reshape(2, -1)
-        pairs, counts = np.unique(codes[0] * len(names) + codes[1], return_counts=True)
-        labels = names.tolist()
-        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-            key = (labels[pair // len(labels)], labels[pair % len(labels)])
+        both = np.array([y[made.known], made.labels[made.known]])  # of one type
+        for key, count in sorted(Counter(zip(*both.tolist(), strict=True)).items()):
             self._confusion[key] = self._confusion.get(key, 0) + count
 
     # ---------------------------------------------------------------------------------------------------- state

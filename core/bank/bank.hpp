@@ -25,17 +25,17 @@ enum class Refused : std::uint8_t { no, row, label, target };
 
 // The rows of a call: those of model k are rows[starts[k]] ... of x.
 template <class T> struct Call {
-    const T* x = nullptr;                  // (all rows, features)
+    const T* x = nullptr;  // (all rows, features)
     const std::int64_t *rows = nullptr, *starts = nullptr;
-    const double* y = nullptr;             // targets, or numbers of labels
-    const double* weights = nullptr;       // may be null: all 1
-    const std::int32_t* ranks = nullptr;   // the column of each label
+    const double* y = nullptr;            // targets, or numbers of labels
+    const double* weights = nullptr;      // may be null: all 1
+    const std::int32_t* ranks = nullptr;  // the column of each label
     std::size_t labels = 0;
-    const double* gammas = nullptr;        // of new models, if each has its own
-    double* out = nullptr;                 // (all rows, columns)
-    int columns = 0;                       // 0: one score per row
-    std::uint8_t* refused = nullptr;       // (all rows)
-    std::int64_t* winners = nullptr;       // of a prediction: the number of the label
+    const double* gammas = nullptr;   // of new models, if each has its own
+    double* out = nullptr;            // (all rows, columns)
+    int columns = 0;                  // 0: one score per row
+    std::uint8_t* refused = nullptr;  // (all rows)
+    std::int64_t* winners = nullptr;  // of a prediction: the number of the label
 };
 
 // A workspace: deserializes a model, updates it, serializes it.
@@ -81,7 +81,7 @@ public:
                 else
                     call.out[places_[t]] = config_.detects   ? *f - learner.loop().level()
                                            : config_.targets ? *f * model_.targets.deviation() + model_.targets.mean()
-                                                           : *f;
+                                                             : *f;
                 if (config_.labels) call.winners[places_[t]] = model_.order[winner(f, call.ranks)];
             }
         }
@@ -124,7 +124,8 @@ private:
             double target = call.y == nullptr ? 0.0 : call.y[row];
             bool fresh_label = false;
             if (config_.labels) {
-                const auto found = std::find(model_.order.begin(), model_.order.end(), static_cast<std::uint32_t>(target));
+                const auto found =
+                    std::find(model_.order.begin(), model_.order.end(), static_cast<std::uint32_t>(target));
                 fresh_label = found == model_.order.end();
                 if (fresh_label && model_.order.size() >= 2 && !model_.many) {
                     call.refused[row] = static_cast<std::uint8_t>(Refused::label);
@@ -133,7 +134,8 @@ private:
                 target = static_cast<double>(found - model_.order.begin());
             }
             Targets after = model_.targets;
-            const double scaled = config_.targets ? after.follow(target, call.weights == nullptr ? 1.0 : call.weights[row]) : target;
+            const double scaled =
+                config_.targets ? after.follow(target, call.weights == nullptr ? 1.0 : call.weights[row]) : target;
             if (config_.targets && !after.sound()) {
                 call.refused[row] = static_cast<std::uint8_t>(Refused::target);
                 continue;
@@ -165,8 +167,8 @@ private:
         }
         before_ = model_.mean;
         before_.insert(before_.end(), model_.squares.begin(), model_.squares.end());
-        const double weight =
-            scale_rows(x, z, 1, d, model_.mean.data(), model_.squares.data(), model_.weight, config_.keep, config_.centre, config_.divide);
+        const double weight = scale_rows(x, z, 1, d, model_.mean.data(), model_.squares.data(), model_.weight,
+                                         config_.keep, config_.centre, config_.divide);
         if (!tiles<double>().finite(model_.squares.data(), d) || !model_.active().accepts(z)) {
             std::copy_n(before_.begin(), d, model_.mean.begin());
             std::copy_n(before_.begin() + d, d, model_.squares.begin());
@@ -216,7 +218,7 @@ private:
             else
                 call.out[places_[t]] = config_.detects   ? scores_[t] - levels_[t]
                                        : config_.targets ? scores_[t] * deviations_[t] + means_[t]
-                                                       : scores_[t];
+                                                         : scores_[t];
         }
     }
 
@@ -294,7 +296,8 @@ public:
     // work(workspace, k) for every model; threads take the next one as they are ready
     template <class Work> void each(std::int64_t count, int threads, Work&& work) {
         threads = static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(threads, count)));
-        while (static_cast<int>(workspaces_.size()) < threads) workspaces_.push_back(std::make_unique<Workspace<T>>(config_));
+        while (static_cast<int>(workspaces_.size()) < threads)
+            workspaces_.push_back(std::make_unique<Workspace<T>>(config_));
         std::vector<std::exception_ptr> errors(threads);
         std::atomic<std::int64_t> next{0};
         Threads(threads).run(threads, [&](int begin, int end, int) {

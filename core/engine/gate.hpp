@@ -36,8 +36,8 @@ public:
 
 private:
     std::shared_mutex mutex_;
-    std::mutex turn_;               // who waits, waits here for those before it
-    std::atomic<int> waiting_{0};   // to change something
+    std::mutex turn_;              // who waits, waits here for those before it
+    std::atomic<int> waiting_{0};  // to change something
 };
 
 }  // namespace gossamer

@@ -16,7 +16,7 @@ public:
     static constexpr double most_error = 1e-8;   // of K Q - I, from which Q is rebuilt
     static constexpr double least_pivot = 1e-9;  // of k(x, x): smaller pivots are rounding
 
-    bool active = false;  // Q is made when the budget is full for the first time
+    bool active = false;   // Q is made when the budget is full for the first time
     std::int64_t age = 0;  // changes since Q was last checked
 
     // of the current newcomer: its kernel values, d = Q k, k.d and k(x, x) - k.d
@@ -97,7 +97,8 @@ public:
     // Whether Q has lost its accuracy and must be made anew: an entry of its diagonal is not positive, or its error in one
     // row, which is measured now and then, is too large. kernel(i, j): of the points.
     template <class Kernel> bool worn(int slot, Kernel&& kernel) {
-        if (!std::all_of(diagonal_.begin(), diagonal_.end(), [](double q) { return q > 0 && q < INFINITY; })) return true;
+        if (!std::all_of(diagonal_.begin(), diagonal_.end(), [](double q) { return q > 0 && q < INFINITY; }))
+            return true;
         if (age < check_every) return false;
         age = 0;
         double error = 0;
@@ -113,7 +114,8 @@ public:
     // Q from the kernel values of m points, kernel(i, j), by a Cholesky factor. A point whose part outside the span of
     // those before it is at most `tolerance` of k(x, x) is dependent(point, weights of those before it, part outside):
     // it is left out if that says so, and then Q is only good for being made again without it.
-    template <class Kernel, class Dependent> void make(int m, double tolerance, Kernel&& kernel, Dependent&& dependent) {
+    template <class Kernel, class Dependent>
+    void make(int m, double tolerance, Kernel&& kernel, Dependent&& dependent) {
         std::vector<int> kept;
         std::vector<std::vector<double>> lower, solved;  // L and L^-1, a row for each of the kept
         std::vector<double> l, w, all;
@@ -183,7 +185,8 @@ public:
         size_ = size;
         const double* from = values.data();
         for (int i = 0; i < size; from += ++i) std::copy_n(from, i + 1, q_.begin() + i * stride_);
-        for (int first = 0; first < size; first += 8)  // a few rows of the upper half at a time: a column would leave the cache
+        for (int first = 0; first < size;
+             first += 8)  // a few rows of the upper half at a time: a column would leave the cache
             for (int i = first; i < size; ++i)
                 for (int j = first; j < std::min(i, first + 8); ++j) q_[j * stride_ + i] = q_[i * stride_ + j];
         see_diagonal();

@@ -41,7 +41,8 @@ public:
     // whether k(x, x) cannot overflow
     bool bounded() const {
         return std::all_of(program_.begin(), program_.end(), [](const Instruction& step) {
-            return step.kind != Instruction::Kind::leaf || step.by_norms || (step.values > 0 && step.values < additive_from);
+            return step.kind != Instruction::Kind::leaf || step.by_norms ||
+                   (step.values > 0 && step.values < additive_from);
         });
     }
     bool in_place() const { return program_.size() == 1; }  // the result may overwrite the pair values
@@ -68,8 +69,7 @@ public:
     }
 
     // out = k(x, x) for points of squared norms `norms`; additive[i]: what the additive part i has there
-    template <class T>
-    void diagonal(const T* norms, const T* const* additive, int count, T* stack, T* out) const {
+    template <class T> void diagonal(const T* norms, const T* const* additive, int count, T* stack, T* out) const {
         run(count, stack, out, [&](const Instruction& leaf, T* to) {
             if (leaf.values >= additive_from) {
                 std::copy_n(additive[leaf.values - additive_from], count, to);

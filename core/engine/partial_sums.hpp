@@ -48,7 +48,9 @@ private:
     std::ptrdiff_t ld_ = 0;
     int rows_ = 0;
 
-    std::ptrdiff_t start(int coefs, int q) const { return (static_cast<std::ptrdiff_t>(coefs) * partial_sums + q) * ld_; }
+    std::ptrdiff_t start(int coefs, int q) const {
+        return (static_cast<std::ptrdiff_t>(coefs) * partial_sums + q) * ld_;
+    }
     template <class F> void each(const Expansion& e, int q, F&& f) {
         int row = 0;
         for (const Rows2* rows : {&e.raw, &e.trace})

@@ -16,7 +16,7 @@ public:
     int padded() const { return (size_ + width - 1) / width * width; }
     const T* data() const { return values_.data(); }
     const T* lane(int slot) const { return values_.data() + at(slot); }  // its features are `width` apart
-    const T* norms() const { return norms_.data(); }  // with room up to padded()
+    const T* norms() const { return norms_.data(); }                     // with room up to padded()
 
     void set(int slot, const T* x, T norm) {
         if (slot == size_) {
@@ -46,7 +46,8 @@ public:
 
     // rows, row-major, as further points
     void append(const std::vector<T>& x) {
-        for (std::size_t i = 0; i + d_ <= x.size(); i += d_) set(size_, x.data() + i, tiles<T>().norm(x.data() + i, d_));
+        for (std::size_t i = 0; i + d_ <= x.size(); i += d_)
+            set(size_, x.data() + i, tiles<T>().norm(x.data() + i, d_));
     }
 
     // the last point takes the slot of one that left

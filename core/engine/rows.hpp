@@ -17,7 +17,7 @@ template <class T> void at_least(std::vector<T>& buffer, std::size_t room) {
 
 // A block of rows packed for products, with the buffers its kernel values are made in.
 template <class T> struct Rows {
-    int count = 0;          // rows
+    int count = 0;  // rows
     int panels = 0;
     std::ptrdiff_t ld = 0;  // columns of a strip: count rounded up
     T largest = 0;          // of the norms

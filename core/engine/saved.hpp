@@ -121,8 +121,8 @@ struct Saved {
         loop.budget = std::move(its_budget);
         if (loop.adapts()) loop.set_level(level);
         i = 0;
-        each_number(
-            [&](const char*, auto& number) { number = std::get<std::decay_t<decltype(number)>>(numbers[i++]); }, loop);
+        each_number([&](const char*, auto& number) { number = std::get<std::decay_t<decltype(number)>>(numbers[i++]); },
+                    loop);
         e.restored();
     }
 };

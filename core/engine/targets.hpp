@@ -33,7 +33,8 @@ struct Targets {
     }
 
     // A batch: y in their units as above, and the mean and the deviation that were known before each.
-    void follow(const double* y, const double* weights, std::size_t rows, double* z, double* means, double* deviations) {
+    void follow(const double* y, const double* weights, std::size_t rows, double* z, double* means,
+                double* deviations) {
         double known_mean = mean(), known_deviation = deviation();
         for (std::size_t t = 0; t < rows; ++t) {
             means[t] = known_mean;

@@ -18,13 +18,15 @@ public:
     static constexpr int most = 1024;
 
     explicit Threads(int count) : count_(count < 1 ? 1 : count) {
-        if (count_ > most) throw std::invalid_argument("The number of threads must be at most " + std::to_string(most) + ".");
+        if (count_ > most)
+            throw std::invalid_argument("The number of threads must be at most " + std::to_string(most) + ".");
         workers_.reserve(static_cast<std::size_t>(count_ - 1));
         try {
             for (int k = 1; k < count_; ++k) workers_.emplace_back([this, k] { wait(k); });
         } catch (const std::system_error& error) {  // the system has no more: those that wait already are ended
             end();
-            throw std::runtime_error("The system could not start " + std::to_string(count_) + " threads: " + error.what());
+            throw std::runtime_error("The system could not start " + std::to_string(count_) +
+                                     " threads: " + error.what());
         }
     }
     Threads(const Threads&) = delete;

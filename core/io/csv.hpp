@@ -24,9 +24,9 @@ struct Slots {
 
 struct CsvLayout {
     char delimiter = ',', decimal = '.';
-    std::vector<int> slots;            // one per field of a record
-    std::size_t width = 0, texts = 0;  // columns of the matrix, texts
-    std::vector<std::string> missing;  // texts of a missing value
+    std::vector<int> slots;               // one per field of a record
+    std::size_t width = 0, texts = 0;     // columns of the matrix, texts
+    std::vector<std::string> missing;     // texts of a missing value
     std::vector<double> missing_numbers;  // numbers that mark a missing value
 };
 
@@ -42,7 +42,8 @@ struct CodedText {
 struct CsvRows {
     std::vector<double> matrix, target;  // (rows, width), (rows); NaN where missing
     std::vector<CodedText> texts;
-    std::vector<std::int64_t> starts, lines;  // of each record: its first byte, its first line (from 0), and of the rest
+    std::vector<std::int64_t> starts,
+        lines;  // of each record: its first byte, its first line (from 0), and of the rest
     std::int64_t missing = 0;
     CsvError error = CsvError::none;
     std::size_t error_column = 0, error_fields = 0;
@@ -68,7 +69,8 @@ inline const char* read_double(const char* first, const char* last, double& valu
 #else
     // no from_chars for doubles in this library: strtod, kept to decimal numbers
     const char* end = p;
-    while (end != last && (std::string_view("+-.eE").find(*end) != std::string_view::npos || (*end >= '0' && *end <= '9')))
+    while (end != last &&
+           (std::string_view("+-.eE").find(*end) != std::string_view::npos || (*end >= '0' && *end <= '9')))
         ++end;
     const std::string text(p, end);
     char* stop = nullptr;

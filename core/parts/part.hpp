@@ -38,7 +38,8 @@ auto make_part(const char* kind, const std::string& name, const Numbers& numbers
     using Made = decltype(Part::make(numbers, more...));
     using Result = std::conditional_t<std::is_same_v<Made, Part>, Parts, Made>;
     if (name == part_name<Part>) return Result(Part::make(numbers, more...));
-    if constexpr (i + 1 < std::variant_size_v<Parts>) return Result(make_part<Parts, i + 1>(kind, name, numbers, more...));
+    if constexpr (i + 1 < std::variant_size_v<Parts>)
+        return Result(make_part<Parts, i + 1>(kind, name, numbers, more...));
     throw std::invalid_argument(std::string("the core has no ") + kind + " '" + name + "'");
 }
 
@@ -52,9 +53,7 @@ struct NoState {
 template <class S, class F> auto each_packed(S& state, F&& f) -> decltype(S::each_packed(state, f)) {
     S::each_packed(state, f);
 }
-template <class S, class F, class... None> void each_packed(S& state, F&& f, None...) {
-    S::each(state, f);
-}
+template <class S, class F, class... None> void each_packed(S& state, F&& f, None...) { S::each(state, f); }
 
 template <class Field> constexpr bool is_number = std::is_arithmetic_v<Field>;
 
@@ -67,6 +66,8 @@ inline std::optional<std::size_t> packed_length(const Values&, int) { return std
 template <class Field> Values pack(const Field& field) { return field.packed(); }
 template <class Field> bool fits(const Field&, const Values& values, int points) { return Field::fits(values, points); }
 template <class Field> void unpack(Field& field, const Values& values, int points) { field.unpack(values, points); }
-template <class Field> std::optional<std::size_t> packed_length(const Field&, int points) { return Field::packed_length(points); }
+template <class Field> std::optional<std::size_t> packed_length(const Field&, int points) {
+    return Field::packed_length(points);
+}
 
 }  // namespace gossamer

@@ -66,8 +66,9 @@ template <class A> auto pointer(const std::optional<A>& values, std::size_t n, c
 }
 
 template <class T>
-void fill(Block<T>& block, std::size_t n, const std::optional<Vector<double>>& y, const std::optional<Vector<double>>& weights,
-          const std::optional<Vector<double>>& rates, const std::optional<Vector<std::int64_t>>& ids, const MatrixOut<double>& scores,
+void fill(Block<T>& block, std::size_t n, const std::optional<Vector<double>>& y,
+          const std::optional<Vector<double>>& weights, const std::optional<Vector<double>>& rates,
+          const std::optional<Vector<std::int64_t>>& ids, const MatrixOut<double>& scores,
           const std::optional<VectorOut<double>>& levels) {
     expect(scores.shape(0), n, "scores");
     block.rows = static_cast<int>(n);
@@ -99,7 +100,8 @@ template <class T> struct Whole {
     }
 };
 
-template <class T, class L> void restore_all(L& self, const State& state, const Matrix<T>& points, const Matrix<T>& dropped) {
+template <class T, class L>
+void restore_all(L& self, const State& state, const Matrix<T>& points, const Matrix<T>& dropped) {
     expect(points.shape(1), self.features(), "points");
     expect(dropped.shape(1), self.features(), "dropped");
     Whole<T> whole{saved_from(state, self.loop()), {}, {}, {}, state.contains("shape")};
@@ -123,7 +125,8 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
         .def(
             "learn",
             [](L& self, Matrix<T> x, std::optional<Vector<double>> y, std::optional<Vector<double>> weights,
-               std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores, std::optional<VectorOut<double>> levels) {
+               std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
+               std::optional<VectorOut<double>> levels) {
                 const std::size_t n = x.shape(0);
                 expect(x.shape(1), self.features(), "X");
                 Block<T> block;
@@ -148,8 +151,11 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
                 });
                 return learned ? std::optional<double>(score) : std::nullopt;
             },
-            "x"_a, "y"_a.none(), "weight"_a, "The score before the update; None if something is not acceptable, or the learner is retired.")
-        .def("retire", [](L& self) { change_long(self, [&] { self.retired = true; }); }, "Refuse single rows from now on.")
+            "x"_a, "y"_a.none(), "weight"_a,
+            "The score before the update; None if something is not acceptable, or the learner is retired.")
+        .def(
+            "retire", [](L& self) { change_long(self, [&] { self.retired = true; }); },
+            "Refuse single rows from now on.")
         .def(
             "score_one",
             [](const L& self, Vector<T> x) -> std::optional<double> {
@@ -178,23 +184,28 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
                  std::vector<T> rows = look_long(self, [&] { return std::vector<T>(self.points().rows()); });
                  return matrix(std::move(rows), self.features());
              })
-        .def("state",
-             [](const L& self, bool points) {
-                 Whole<T> whole = look_long(self, [&] { return Whole<T>::of(self, points); });
-                 State state = made_of(std::move(whole.saved), self.loop());
-                 if (whole.with_shape) state["shape"] = array(std::move(whole.shape));
-                 if (!points) return state;
-                 state["points"] = matrix(std::move(whole.points), self.features());
-                 state["dropped_points"] = matrix(std::move(whole.dropped), self.features());
-                 return state;
-             },
-             "points"_a, "What was learned, all of one moment; with or without the points.")
+        .def(
+            "state",
+            [](const L& self, bool points) {
+                Whole<T> whole = look_long(self, [&] { return Whole<T>::of(self, points); });
+                State state = made_of(std::move(whole.saved), self.loop());
+                if (whole.with_shape) state["shape"] = array(std::move(whole.shape));
+                if (!points) return state;
+                state["points"] = matrix(std::move(whole.points), self.features());
+                state["dropped_points"] = matrix(std::move(whole.dropped), self.features());
+                return state;
+            },
+            "points"_a, "What was learned, all of one moment; with or without the points.")
         .def(
             "number",
             [](const L& self, const std::string& name) {
                 return look(self, [&] {
                     Number found = self.loop().level();
-                    each_number([&](const char* own, auto number) { if (name == own) found = number; }, self.loop());
+                    each_number(
+                        [&](const char* own, auto number) {
+                            if (name == own) found = number;
+                        },
+                        self.loop());
                     return found;
                 });
             },
@@ -268,14 +279,15 @@ template <class T> void bind_finite(nb::module_& m, const char* name) {
 
 }  // namespace
 
-void bind_bank(nb::module_& m);  // bindings_bank.cpp
-void bind_csv(nb::module_& m);  // bindings_csv.cpp
-void bind_rows(nb::module_& m);  // bindings_rows.cpp
+void bind_bank(nb::module_& m);   // bindings_bank.cpp
+void bind_csv(nb::module_& m);    // bindings_csv.cpp
+void bind_rows(nb::module_& m);   // bindings_rows.cpp
 void bind_video(nb::module_& m);  // bindings_video.cpp
 
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core of gossamer.";
-    m.def("isa", [] { return std::string(tiles<double>().name); }, "The instruction set in use.");
+    m.def(
+        "isa", [] { return std::string(tiles<double>().name); }, "The instruction set in use.");
     bind_csv(m);
     bind_rows(m);
     bind_learner<float>(m, "Learner32");
@@ -287,7 +299,8 @@ NB_MODULE(_core, m) {
     bind_bank(m);
     bind_video(m);
 
-    nb::class_<Loop>(m, "Loop", "The loop over blocks of kernel values that the caller has made; for one thread at a time.")
+    nb::class_<Loop>(m, "Loop",
+                     "The loop over blocks of kernel values that the caller has made; for one thread at a time.")
         .def(
             "__init__",
             [](Loop* self, const Spec& loss, const Spec& rule, const Spec& budget, const std::string& average,
@@ -295,8 +308,9 @@ NB_MODULE(_core, m) {
             "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a)
         .def(
             "run",
-            [](Loop& self, MatrixOut<double> block, MatrixOut<double> cross, Vector<double> kappas, std::optional<Vector<double>> y,
-               std::optional<Vector<double>> weights, std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
+            [](Loop& self, MatrixOut<double> block, MatrixOut<double> cross, Vector<double> kappas,
+               std::optional<Vector<double>> y, std::optional<Vector<double>> weights,
+               std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
                std::optional<VectorOut<double>> levels) {
                 const std::size_t n = kappas.size(), ld = block.shape(1);
                 expect(cross.shape(0), n, "cross");
@@ -319,13 +333,14 @@ NB_MODULE(_core, m) {
             "block"_a, "cross"_a, "kappas"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(),
             "scores"_a, "levels"_a.none())
         .def("copy", [](const Loop& self) { return Loop(self); })
-        .def("gram",
-             [](const Loop& self) -> nb::object {
-                 const auto size = static_cast<std::size_t>(self.expansion.size());
-                 if (!self.expansion.with_gram) return nb::none();
-                 return nb::cast(array(self.expansion.get_gram(), {size, size}));
-             },
-             "k(points, points), if it is kept.")
+        .def(
+            "gram",
+            [](const Loop& self) -> nb::object {
+                const auto size = static_cast<std::size_t>(self.expansion.size());
+                if (!self.expansion.with_gram) return nb::none();
+                return nb::cast(array(self.expansion.get_gram(), {size, size}));
+            },
+            "k(points, points), if it is kept.")
         .def("state", [](const Loop& self) { return made_of(Saved::of(self), self); })
         .def(
             "restore",
@@ -336,6 +351,7 @@ NB_MODULE(_core, m) {
                 if (gram) self.expansion.set_gram(std::vector<double>(gram->data(), gram->data() + gram->size()));
             },
             "state"_a, "gram"_a.none())
-        .def_prop_ro("known", [](const Loop& self) { return self.known; }, "classes seen so far")
+        .def_prop_ro(
+            "known", [](const Loop& self) { return self.known; }, "classes seen so far")
         .def_prop_ro("steps", [](const Loop& self) { return self.steps; });
 }

@@ -107,9 +107,10 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 call.gammas = gammas ? gammas->data() : nullptr;
                 std::vector<std::string> made(found.size());
                 change_long(self, [&] {
-                    self.each(static_cast<std::int64_t>(found.size()), threads, [&](Workspace<T>& workspace, std::int64_t k) {
-                        made[k] = workspace.learn(found[k].data, found[k].size, k, call);
-                    });
+                    self.each(static_cast<std::int64_t>(found.size()), threads,
+                              [&](Workspace<T>& workspace, std::int64_t k) {
+                                  made[k] = workspace.learn(found[k].data, found[k].size, k, call);
+                              });
                 });
                 States after;
                 for (std::size_t k = 0; k < made.size(); ++k) {
@@ -122,21 +123,22 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 }
                 return after;
             },
-            "states"_a, "x"_a, "y"_a.none(), "weights"_a.none(), "rows"_a, "starts"_a, "ranks"_a, "gammas"_a.none(), "out"_a,
-            "refused"_a, "columns"_a, "threads"_a)
+            "states"_a, "x"_a, "y"_a.none(), "weights"_a.none(), "rows"_a, "starts"_a, "ranks"_a, "gammas"_a.none(),
+            "out"_a, "refused"_a, "columns"_a, "threads"_a)
         .def(
             "score",
             [](B& self, const States& states, Matrix<T> x, Vector<std::int64_t> rows, Vector<std::int64_t> starts,
-               Vector<std::int32_t> ranks, MatrixOut<double> out, VectorOut<std::uint8_t> refused, VectorOut<std::int64_t> winners,
-               bool columns, int threads) {
+               Vector<std::int32_t> ranks, MatrixOut<double> out, VectorOut<std::uint8_t> refused,
+               VectorOut<std::int64_t> winners, bool columns, int threads) {
                 const auto found = pointers<T>(states);
                 Call<T> call = make_call<T>(self, found.size(), x, rows, starts, ranks, out, refused, columns);
                 expect(winners.size() == x.shape(0), "a winner for each row");
                 call.winners = winners.data();
                 change_long(self, [&] {  // exclusive: the workspaces are used, though no model changes
-                    self.each(static_cast<std::int64_t>(found.size()), threads, [&](Workspace<T>& workspace, std::int64_t k) {
-                        workspace.score(found[k].data, found[k].size, k, call);
-                    });
+                    self.each(static_cast<std::int64_t>(found.size()), threads,
+                              [&](Workspace<T>& workspace, std::int64_t k) {
+                                  workspace.score(found[k].data, found[k].size, k, call);
+                              });
                 });
             },
             "states"_a, "x"_a, "rows"_a, "starts"_a, "ranks"_a, "out"_a, "refused"_a, "winners"_a, "columns"_a,
@@ -146,7 +148,9 @@ template <class T> void bind(nb::module_& m, const char* name) {
             [](B& self, const nb::bytes& state) {
                 const char* data = state.c_str();
                 const std::size_t size = state.size();
-                change_long(self, [&] { self.each(1, 1, [&](Workspace<T>& workspace, std::int64_t) { workspace.check(data, size); }); });
+                change_long(self, [&] {
+                    self.each(1, 1, [&](Workspace<T>& workspace, std::int64_t) { workspace.check(data, size); });
+                });
             },
             "state"_a, "Raise unless these are the bytes of a model.");
 }

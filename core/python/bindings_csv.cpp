@@ -34,12 +34,14 @@ void bind_csv(nb::module_& m) {
             const std::size_t n = out.target.size();
             // the codes of all texts are rows of one matrix: a table may have many columns, and an array takes memory
             std::vector<std::int32_t> all(texts * n, -1);
-            for (std::size_t i = 0; i < texts; ++i) std::copy(out.texts[i].codes.begin(), out.texts[i].codes.end(), all.data() + i * n);
+            for (std::size_t i = 0; i < texts; ++i)
+                std::copy(out.texts[i].codes.begin(), out.texts[i].codes.end(), all.data() + i * n);
             const nb::object codes = nb::cast(array(std::move(all), {texts, n}));
             nb::list columns;
             for (std::size_t i = 0; i < texts; ++i) {
                 nb::list values;
-                for (const std::string_view value : out.texts[i].values) values.append(nb::bytes(value.data(), value.size()));
+                for (const std::string_view value : out.texts[i].values)
+                    values.append(nb::bytes(value.data(), value.size()));
                 columns.append(nb::make_tuple(codes[i], values));
                 out.texts[i] = CodedText{};
             }

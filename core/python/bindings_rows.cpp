@@ -43,14 +43,15 @@ template <class T> void bind_checks(nb::module_& m) {
 template <class T> void bind_scaler(nb::module_& m) {
     m.def(
         "scale_rows",
-        [](Matrix<T> x, std::optional<MatrixOut<T>> z, VectorOut<double> mean, VectorOut<double> squares, double weight, double keep, bool centre,
-           bool divide) {
+        [](Matrix<T> x, std::optional<MatrixOut<T>> z, VectorOut<double> mean, VectorOut<double> squares, double weight,
+           double keep, bool centre, bool divide) {
             expect(mean.size(), x.shape(1), "mean");
             expect(squares.size(), x.shape(1), "squares");
             if (z) expect(z->size(), x.size(), "z");
             nb::gil_scoped_release release;
             return scale_rows<T>(x.data(), z ? z->data() : nullptr, static_cast<std::int64_t>(x.shape(0)),
-                                 static_cast<int>(x.shape(1)), mean.data(), squares.data(), weight, keep, centre, divide);
+                                 static_cast<int>(x.shape(1)), mean.data(), squares.data(), weight, keep, centre,
+                                 divide);
         },
         "x"_a, "z"_a.none(), "mean"_a, "squares"_a, "weight"_a, "keep"_a, "centre"_a, "divide"_a,
         "Learn the rows of x in place and write them, scaled, to z; returns the sum of weights.");
@@ -76,7 +77,8 @@ void bind_targets(nb::module_& m) {
     using Moments = std::tuple<double, double, double, double>;
     m.def(
         "follow_targets",
-        [](Moments moments, Vector<double> y, std::optional<Vector<double>> weights, VectorOut<double> z, VectorOut<double> means, VectorOut<double> deviations) {
+        [](Moments moments, Vector<double> y, std::optional<Vector<double>> weights, VectorOut<double> z,
+           VectorOut<double> means, VectorOut<double> deviations) {
             for (const std::size_t size : {z.size(), means.size(), deviations.size()}) expect(size, y.size(), "z");
             if (weights) expect(weights->size(), y.size(), "weights");
             const auto [total, first, sums, squares] = moments;
@@ -89,7 +91,8 @@ void bind_targets(nb::module_& m) {
             return Moments(targets.total, targets.first, targets.sums, targets.squares);
         },
         "moments"_a, "y"_a, "weights"_a.none(), "z"_a, "means"_a, "deviations"_a,
-        "Write targets in units of their own to z, with the mean and deviation known before each; returns the moments.");
+        "Write targets in units of their own to z, with the mean and deviation known before each; returns the "
+        "moments.");
     m.def(
         "follow_columns",
         [](MatrixOut<double> moments, MatrixOut<double> x) {

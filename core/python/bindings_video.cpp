@@ -31,8 +31,8 @@ std::invalid_argument wrong(const std::string& name, const std::string& rule) {
 
 // every array of a state, by name, with the number of its entries: -1 for the light's, which is 0 before the first frame
 template <class Bank, class F> void each_array(Bank& bank, F&& f) {
-    const auto light = static_cast<std::ptrdiff_t>(bank.frames == 0 || !bank.options.light
-                                                       ? 0 : bank.light.cells() * bank.channels);
+    const auto light =
+        static_cast<std::ptrdiff_t>(bank.frames == 0 || !bank.options.light ? 0 : bank.light.cells() * bank.channels);
     const auto size = [](const auto& v) { return static_cast<std::ptrdiff_t>(v.size()); };
     f("slots", bank.slots, size(bank.slots));
     f("used", bank.used, size(bank.used));
@@ -45,10 +45,12 @@ template <class Bank, class F> void each_array(Bank& bank, F&& f) {
 }
 
 State state_of(const PixelBank& bank) {
-    using Array = std::variant<std::vector<std::uint8_t>, std::vector<std::uint16_t>, std::vector<float>, std::vector<double>>;
+    using Array =
+        std::variant<std::vector<std::uint8_t>, std::vector<std::uint16_t>, std::vector<float>, std::vector<double>>;
     std::vector<std::pair<const char*, Array>> arrays;
     const long long frames = look_long(bank, [&] {
-        each_array(bank, [&](const char* name, const auto& values, std::ptrdiff_t) { arrays.emplace_back(name, values); });
+        each_array(bank,
+                   [&](const char* name, const auto& values, std::ptrdiff_t) { arrays.emplace_back(name, values); });
         return bank.frames;
     });
     State state;
@@ -66,7 +68,8 @@ void restore(PixelBank& bank, const State& state) {
     each_array(made, [&](const char* name, auto& values, std::ptrdiff_t size) {
         using T = typename std::decay_t<decltype(values)>::value_type;
         Vector<T> a;
-        if (!state.contains(name) || !nb::try_cast(state[name], a, false) || static_cast<std::ptrdiff_t>(a.size()) != size)
+        if (!state.contains(name) || !nb::try_cast(state[name], a, false) ||
+            static_cast<std::ptrdiff_t>(a.size()) != size)
             throw wrong(name, "an array of " + std::to_string(size) + " numbers");
         values.assign(a.data(), a.data() + a.size());
     });

@@ -38,7 +38,9 @@ template <class T, class Work> auto look(const T& self, Work&& work) {
 template <class T, class Work> auto look_long(const T& self, Work&& work) {
     return hold_long<std::shared_lock>(self.gate, work);
 }
-template <class T, class Work> auto change(T& self, Work&& work) { return hold_short<std::unique_lock>(self.gate, work); }
+template <class T, class Work> auto change(T& self, Work&& work) {
+    return hold_short<std::unique_lock>(self.gate, work);
+}
 template <class T, class Work> auto change_long(T& self, Work&& work) {
     return hold_long<std::unique_lock>(self.gate, work);
 }

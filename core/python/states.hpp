@@ -48,7 +48,8 @@ inline State made_of(Saved&& saved, const Loop& loop) {
     state["ids"] = array(std::move(saved.ids));
     state["level"] = saved.level;
     std::size_t i = 0;  // only the names and types of the loop's numbers are looked at
-    each_number([&](const char* name, const auto&) { std::visit([&](auto v) { state[name] = v; }, saved.numbers[i++]); }, loop);
+    each_number(
+        [&](const char* name, const auto&) { std::visit([&](auto v) { state[name] = v; }, saved.numbers[i++]); }, loop);
     state["rule"] = made_of(std::move(saved.rule));
     state["budget"] = made_of(std::move(saved.budget));
     return state;
@@ -71,9 +72,17 @@ template <class Part> Fields fields_from(nanobind::handle h, const Part& part) {
 }
 
 inline Saved saved_from(const State& state, const Loop& loop) {
-    Saved saved{rows_of(state["raw"]), rows_of(state["trace"]), rows_of(state["summed"]), rows_of(state["dropped"]),
-                values<double>(state["kappas"]), values<double>(state["entered"]), values<std::int64_t>(state["births"]),
-                values<std::int64_t>(state["ids"]), nanobind::cast<double>(state["level"]), {}, fields_from(state["rule"], loop.rule),
+    Saved saved{rows_of(state["raw"]),
+                rows_of(state["trace"]),
+                rows_of(state["summed"]),
+                rows_of(state["dropped"]),
+                values<double>(state["kappas"]),
+                values<double>(state["entered"]),
+                values<std::int64_t>(state["births"]),
+                values<std::int64_t>(state["ids"]),
+                nanobind::cast<double>(state["level"]),
+                {},
+                fields_from(state["rule"], loop.rule),
                 fields_from(state["budget"], loop.budget)};
     each_number(
         [&](const char* name, const auto& number) {  // of the loop's only the type

@@ -69,12 +69,16 @@ inline V<double> muladd(V<double> a, V<double> b, V<double> c) {
     return (V<double>)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 }
 #elif defined(__AVX512F__)
-inline V<float> muladd(V<float> a, V<float> b, V<float> c) { return (V<float>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+inline V<float> muladd(V<float> a, V<float> b, V<float> c) {
+    return (V<float>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
 inline V<double> muladd(V<double> a, V<double> b, V<double> c) {
     return (V<double>)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
 }
 #else
-inline V<float> muladd(V<float> a, V<float> b, V<float> c) { return (V<float>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+inline V<float> muladd(V<float> a, V<float> b, V<float> c) {
+    return (V<float>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
 inline V<double> muladd(V<double> a, V<double> b, V<double> c) {
     return (V<double>)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 }
@@ -108,8 +112,8 @@ template <> struct ExpParts<double> {
     static constexpr double ln2_high = 0x1.62e42fefa39efp-1, ln2_low = 0x1.abc9e3b39803fp-56;
     static constexpr int mantissa = 52, terms = 7;
     static constexpr double even[terms] = {1.0 / 479001600, 1.0 / 3628800, 1.0 / 40320, 1.0 / 720, 1.0 / 24, 0.5, 1.0};
-    static constexpr double odd[terms] = {1.0 / 6227020800.0, 1.0 / 39916800, 1.0 / 362880, 1.0 / 5040, 1.0 / 120,
-                                          1.0 / 6,            1.0};
+    static constexpr double odd[terms] = {1.0 / 6227020800.0, 1.0 / 39916800, 1.0 / 362880, 1.0 / 5040,
+                                          1.0 / 120,          1.0 / 6,        1.0};
 };
 template <> struct ExpParts<float> {
     static constexpr float shift = 0x1.8p23f, lowest = -87.0f, log2e = 0x1.715476p0f;
@@ -146,11 +150,22 @@ template <> struct TurnParts<double> {
     static constexpr double shift = 0x1.8p52, most = 0x1p30, quarters = 0x1.45f306dc9c883p-1;
     static constexpr int parts = 3, terms = 8;
     static constexpr double quarter[parts] = {0x1.921fb544p0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
-    static constexpr double even[terms] = {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600, -1.0 / 3628800,
-                                           1.0 / 40320,            -1.0 / 720,           1.0 / 24,        -0.5};
-    static constexpr double odd[terms] = {1.0 / 355687428096000.0, -1.0 / 1307674368000.0, 1.0 / 6227020800.0,
-                                          -1.0 / 39916800,         1.0 / 362880,           -1.0 / 5040,
-                                          1.0 / 120,               -1.0 / 6};
+    static constexpr double even[terms] = {1.0 / 20922789888000.0,
+                                           -1.0 / 87178291200.0,
+                                           1.0 / 479001600,
+                                           -1.0 / 3628800,
+                                           1.0 / 40320,
+                                           -1.0 / 720,
+                                           1.0 / 24,
+                                           -0.5};
+    static constexpr double odd[terms] = {1.0 / 355687428096000.0,
+                                          -1.0 / 1307674368000.0,
+                                          1.0 / 6227020800.0,
+                                          -1.0 / 39916800,
+                                          1.0 / 362880,
+                                          -1.0 / 5040,
+                                          1.0 / 120,
+                                          -1.0 / 6};
 };
 template <> struct TurnParts<float> {
     static constexpr float shift = 0x1.8p23f, most = 0x1p21f, quarters = 0x1.45f306p-1f;

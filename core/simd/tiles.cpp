@@ -10,10 +10,10 @@
 
 namespace gossamer {
 
-#define GOSSAMER_DECLARE(isa)                  \
-    extern const Tiles<float> tiles32_##isa;   \
-    extern const Tiles<double> tiles64_##isa;  \
-    extern const OneDim onedim_##isa;          \
+#define GOSSAMER_DECLARE(isa)                 \
+    extern const Tiles<float> tiles32_##isa;  \
+    extern const Tiles<double> tiles64_##isa; \
+    extern const OneDim onedim_##isa;         \
     extern const VideoTiles video_##isa;
 GOSSAMER_DECLARE(baseline)
 #ifdef GOSSAMER_X86
@@ -28,8 +28,8 @@ enum class Isa { baseline, avx2, avx512 };
 Isa supported() {
 #ifdef GOSSAMER_X86
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw"))
         return Isa::avx512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
 #endif
@@ -69,7 +69,8 @@ Isa isa() {
 #define GOSSAMER_CHOOSE(table) \
     return isa() == Isa::avx512 ? table##_avx512 : isa() == Isa::avx2 ? table##_avx2 : table##_baseline
 #else
-#define GOSSAMER_CHOOSE(table) return static_cast<void>(isa()), table##_baseline  // a wrong GOSSAMER_ISA is told all the same
+#define GOSSAMER_CHOOSE(table) \
+    return static_cast<void>(isa()), table##_baseline  // a wrong GOSSAMER_ISA is told all the same
 #endif
 
 template <> const Tiles<float>& tiles<float>() { GOSSAMER_CHOOSE(tiles32); }

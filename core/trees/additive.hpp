@@ -151,7 +151,8 @@ public:
         for (const std::vector<T>* rows : {&points, static_cast<const std::vector<T>*>(&dropped)})
             for (std::size_t i = 0; i + d_ <= rows->size(); i += d_)
                 if (!accepts(rows->data() + i))
-                    throw std::invalid_argument("The 'points' parameter of the core must be inside the kernel's domain.");
+                    throw std::invalid_argument(
+                        "The 'points' parameter of the core must be inside the kernel's domain.");
         std::vector<std::int64_t> births = e.births;  // they tell equal keys apart
         std::sort(births.begin(), births.end());
         if (std::adjacent_find(births.begin(), births.end()) != births.end() || (m > 0 && births.back() > loop_.steps))

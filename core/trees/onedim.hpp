@@ -19,9 +19,9 @@ constexpr int largest_order = 64;
 struct Term {
     enum class Kind : int { decay, ramp, power } kind = Kind::decay;
     int order = 0;
-    double theta = 1;                   // decay only
+    double theta = 1;                      // decay only
     double coefs[largest_order + 1] = {};  // decay c_j, ramp b_j, power w in coefs[0]
-    int left = 0, right = 0, total = 0;  // where its moments begin
+    int left = 0, right = 0, total = 0;    // where its moments begin
 
     int left_count() const {
         return kind == Kind::decay ? order + 1 : kind == Kind::ramp ? (order + 1) * (order + 2) / 2 : 0;

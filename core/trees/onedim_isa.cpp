@@ -173,7 +173,8 @@ template <class Order, class Put>
 inline void gather_term(const Term& term, Order order, double lo, double hi, const double* keys, int n, Put&& put) {
     constexpr int vectors = leaf_size / lanes;
     D key[vectors], w[vectors], step[vectors];
-    for (int v = 0; v < vectors; ++v) key[v] = chosen(numbered(v * lanes) < all<double>(n), load<double>(keys + v * lanes));
+    for (int v = 0; v < vectors; ++v)
+        key[v] = chosen(numbered(v * lanes) < all<double>(n), load<double>(keys + v * lanes));
     const auto multiply = [&](D* a, const D* b) {
         for (int v = 0; v < vectors; ++v) a[v] = a[v] * b[v];
     };
@@ -218,7 +219,8 @@ void gather(const Term* terms, int count, double lo, double hi, const double* ke
     const auto put = [&](int moment, const D* w) {
         for (int r = 0; r < rows; ++r) {
             Sums sum;
-            for (int v = 0; v < leaf_size / lanes; ++v) sum.add(v, w[v], load<double>(coefs + r * leaf_size + v * lanes));
+            for (int v = 0; v < leaf_size / lanes; ++v)
+                sum.add(v, w[v], load<double>(coefs + r * leaf_size + v * lanes));
             out[(static_cast<std::ptrdiff_t>(r) * stride + moment) * fan] = sum.total();
         }
     };
@@ -279,14 +281,14 @@ void lift(const Term* terms, int count, double lo, double hi, const double* los,
     for (int k = 0; k < count; ++k) {
         const Term& term = terms[k];
         if (term.kind != Kind::power) {
-            by_order(term.order, [&](auto order) {
-                lift_term(term, order, lo, hi, los, his, n, moments, row, rows, powers, out);
-            });
+            by_order(term.order,
+                     [&](auto order) { lift_term(term, order, lo, hi, los, his, n, moments, row, rows, powers, out); });
             continue;
         }
         for (int r = 0; r < rows; ++r) {
             Sums sum;
-            for (int i = 0; i < fan; i += lanes) sum.add(i / lanes, load<double>(moments + r * row + term.total * fan + i));
+            for (int i = 0; i < fan; i += lanes)
+                sum.add(i / lanes, load<double>(moments + r * row + term.total * fan + i));
             out[r * row + term.total * fan] = sum.total();
         }
     }

@@ -249,7 +249,8 @@ public:
     // every term, in the order of the keys
     template <class F> void each(F&& f) const {
         each_leaf([&](Leaf& leaf) {
-            for (int i = 0; i < leaf.count; ++i) f(Key{leaf.keys[i], leaf.births[i]}, coefs(leaf) + i);  // stride leaf_size
+            for (int i = 0; i < leaf.count; ++i)
+                f(Key{leaf.keys[i], leaf.births[i]}, coefs(leaf) + i);  // stride leaf_size
         });
     }
 
@@ -488,16 +489,16 @@ private:
             node.lo[slot] = leaf.keys[0];
             node.hi[slot] = leaf.keys[leaf.count - 1];
             node.births[slot] = leaf.births[0];
-            onedim().gather(terms_.data(), count, node.lo[slot], node.hi[slot], leaf.keys, leaf.count, coefs(leaf), moments_,
-                            rows_, to);
+            onedim().gather(terms_.data(), count, node.lo[slot], node.hi[slot], leaf.keys, leaf.count, coefs(leaf),
+                            moments_, rows_, to);
         } else {
             const Node& child = nodes_[node.child[slot]];
             node.lo[slot] = child.lo[0];
             node.hi[slot] = child.hi[child.count - 1];
             node.births[slot] = child.births[0];
             powers_.resize(scratch_size());
-            onedim().lift(terms_.data(), count, node.lo[slot], node.hi[slot], child.lo, child.hi, child.count, moments(child),
-                          moments_, rows_, powers_.data(), to);
+            onedim().lift(terms_.data(), count, node.lo[slot], node.hi[slot], child.lo, child.hi, child.count,
+                          moments(child), moments_, rows_, powers_.data(), to);
         }
     }
 
@@ -508,7 +509,8 @@ private:
                 double sum = 0;
                 if (height_ == 0) {
                     const Leaf& leaf = leaves_[root_];
-                    for (int i = 0; i < leaf.count; ++i) sum += coefs(leaf)[r * leaf_size + i] * power_of(leaf.keys[i], term.order);
+                    for (int i = 0; i < leaf.count; ++i)
+                        sum += coefs(leaf)[r * leaf_size + i] * power_of(leaf.keys[i], term.order);
                 } else {
                     const double* m = moments(nodes_[root_]) + (r * moments_ + term.total) * fan;
                     for (int i = 0; i < nodes_[root_].count; ++i) sum += m[i];

@@ -17,7 +17,8 @@ inline Counts full_shape(std::int64_t entries) {
     do {
         counts.emplace_back();
         const std::int64_t groups = std::max<std::int64_t>(1, (entries + largest - 1) / largest);
-        for (std::int64_t i = 0; i < groups; ++i) counts.back().push_back(entries * (i + 1) / groups - entries * i / groups);
+        for (std::int64_t i = 0; i < groups; ++i)
+            counts.back().push_back(entries * (i + 1) / groups - entries * i / groups);
         entries = groups;
         largest = fan;
     } while (entries > 1);

@@ -20,16 +20,18 @@ struct Light {
     static constexpr int columns = 40, lines = 30, points = 4;  // cells, and pixels along a side of a cell
 
     int height = 0, width = 0, channels = 0;
-    static constexpr double dead = 0.03;    // a smaller log gain counts as none
-    static constexpr double planar = 0.2;   // a larger one is a plane, between them it is even
-    static constexpr double pace = 0.01;    // weight of a frame in the reference
-    std::vector<float> reference, now;  // [channel][cell]
-    std::vector<std::uint8_t> busy;     // cells where the last mask had foreground: left out of the fit and of the reference
-    std::array<Plane, 3> gain{};        // of the last frame over the reference
-    bool changed = false;               // whether it is to be compensated
+    static constexpr double dead = 0.03;   // a smaller log gain counts as none
+    static constexpr double planar = 0.2;  // a larger one is a plane, between them it is even
+    static constexpr double pace = 0.01;   // weight of a frame in the reference
+    std::vector<float> reference, now;     // [channel][cell]
+    std::vector<std::uint8_t>
+        busy;                     // cells where the last mask had foreground: left out of the fit and of the reference
+    std::array<Plane, 3> gain{};  // of the last frame over the reference
+    bool changed = false;         // whether it is to be compensated
 
     Light() = default;
-    Light(int h, int w, int ch) : height(h), width(w), channels(ch), now(static_cast<std::size_t>(ch) * cells()),
+    Light(int h, int w, int ch)
+        : height(h), width(w), channels(ch), now(static_cast<std::size_t>(ch) * cells()),
           busy(static_cast<std::size_t>(cells())) {}
 
     int across() const { return std::min(columns, width); }
@@ -89,7 +91,8 @@ private:
             for (int y = y0; y < y1; y += sy)
                 for (int x = x0; x < x1; x += sx, ++count)
                     for (int c = 0; c < channels; ++c) sums[c] += frame[y * stride + x * channels + c];
-            for (int c = 0; c < channels; ++c) now[c * n + cell] = static_cast<float>(sums[c]) / static_cast<float>(count);
+            for (int c = 0; c < channels; ++c)
+                now[c * n + cell] = static_cast<float>(sums[c]) / static_cast<float>(count);
         });
     }
 

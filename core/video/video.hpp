@@ -26,18 +26,18 @@ struct VideoOptions {
     double width = 10, spread = 0, widest = 10;     // of the kernel: min(widest, width + spread * change of the pixel)
 
     // the rest is not in the papers; these defaults switch it off
-    double merge = -1;         // distance within which a support point grows instead of a new one being stored
-    double cap = 1;            // share of the margin from which on f is left alone
-    double known = 1;          // share of the margin from which on a support point is filled up in one step
-    double haste = 1;          // factor of the step where the background of a neighbour is uncovered
-    bool chroma = false;       // features: luma and stretched chroma instead of the channels
-    int every = 1;             // a tile learns in one of `every` frames
-    bool warm = false;         // the first frame is learned to the margin, frame t with a step of margin / t at least
-    bool light = false;        // whether the global light is compensated
-    double guard = 1;          // share of foreground above which a frame is learned to the margin by all pixels
-    double threshold = 0.5;    // foreground: f / (cap margin), cut at 1 and averaged, is below it
-    int radius = 0;            // of the square over which it is averaged
-    bool shadows = false;      // whether shadows are distinguished from foreground
+    double merge = -1;       // distance within which a support point grows instead of a new one being stored
+    double cap = 1;          // share of the margin from which on f is left alone
+    double known = 1;        // share of the margin from which on a support point is filled up in one step
+    double haste = 1;        // factor of the step where the background of a neighbour is uncovered
+    bool chroma = false;     // features: luma and stretched chroma instead of the channels
+    int every = 1;           // a tile learns in one of `every` frames
+    bool warm = false;       // the first frame is learned to the margin, frame t with a step of margin / t at least
+    bool light = false;      // whether the global light is compensated
+    double guard = 1;        // share of foreground above which a frame is learned to the margin by all pixels
+    double threshold = 0.5;  // foreground: f / (cap margin), cut at 1 and averaged, is below it
+    int radius = 0;          // of the square over which it is averaged
+    bool shadows = false;    // whether shadows are distinguished from foreground
 
     bool remembers() const { return haste > 1 || shadows; }
 };
@@ -51,13 +51,13 @@ public:
     int height, width, channels;
     VideoOptions options;
     Light light;
-    long long frames = 0;  // learned so far
-    std::vector<double> scales;           // of the coefficients, by the turn of the tiles
-    std::vector<std::uint8_t> slots;      // the first slots of all tiles, the second ones, ...
-    std::vector<std::uint8_t> used;       // slots of every tile
-    std::vector<float> margins;           // of every pixel where they adapt, else of one tile
-    std::vector<std::uint16_t> spreads;   // lower quartile of the change of every pixel, in 1/256
-    std::vector<std::uint8_t> before;     // the features of the frame before
+    long long frames = 0;                // learned so far
+    std::vector<double> scales;          // of the coefficients, by the turn of the tiles
+    std::vector<std::uint8_t> slots;     // the first slots of all tiles, the second ones, ...
+    std::vector<std::uint8_t> used;      // slots of every tile
+    std::vector<float> margins;          // of every pixel where they adapt, else of one tile
+    std::vector<std::uint16_t> spreads;  // lower quartile of the change of every pixel, in 1/256
+    std::vector<std::uint8_t> before;    // the features of the frame before
 
     PixelBank(int h, int w, int ch, const VideoOptions& o, int threads)
         : height(h), width(w), channels(ch), options(checked(h, w, ch, o)), light(h, w, ch),
@@ -243,7 +243,8 @@ private:
                 const std::size_t at = static_cast<std::size_t>(t) * tile_size;
                 const bool now = !frozen && (full || t % options.every == turn);
                 if (now && widens() && frames > 0)
-                    table_.spread(planes_.data() + at, before.data() + at, pixels(), channels, move, spreads.data() + at);
+                    table_.spread(planes_.data() + at, before.data() + at, pixels(), channels, move,
+                                  spreads.data() + at);
                 const TileStep in = step_of(t, step, gamma);
                 if (now)
                     used[t] = static_cast<std::uint8_t>(table_.learn(in, tile(t), used[t], f));
@@ -354,10 +355,12 @@ private:
                 if (mask[at] == 0) continue;
                 const float r = factor(at);
                 sum += r, squares += r * r, ++count;
-                for (int c = 1; c < channels; ++c) colour += std::fabs(chroma(planes_, c, at) - r * chroma(back_, c, at));
+                for (int c = 1; c < channels; ++c)
+                    colour += std::fabs(chroma(planes_, c, at) - r * chroma(back_, c, at));
             }
         if (count < 6) return false;
-        const float mean = sum / static_cast<float>(count), variance = squares / static_cast<float>(count) - mean * mean;
+        const float mean = sum / static_cast<float>(count),
+                    variance = squares / static_cast<float>(count) - mean * mean;
         return mean >= darkest && mean <= lightest && variance <= uneven * uneven * mean * mean &&
                colour <= tinge * static_cast<float>(count);
     }
@@ -369,7 +372,8 @@ private:
     }
     float chroma(const std::vector<std::uint8_t>& planes, int c, std::size_t at) const {
         if (options.chroma) return static_cast<float>(planes[at + c * pixels()]) - 128.0f;
-        return c == 1 ? 1.125f * (planes[at] - luma(planes, at)) : 1.4375f * (planes[at + 2 * pixels()] - luma(planes, at));
+        return c == 1 ? 1.125f * (planes[at] - luma(planes, at))
+                      : 1.4375f * (planes[at + 2 * pixels()] - luma(planes, at));
     }
 };
 

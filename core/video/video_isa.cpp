@@ -88,9 +88,7 @@ template <int channels> struct Slots {
     std::size_t stride;
     int lane;
 
-    float& coef(int slot) const {
-        return reinterpret_cast<float*>(slots + slot * stride + tile_size * channels)[lane];
-    }
+    float& coef(int slot) const { return reinterpret_cast<float*>(slots + slot * stride + tile_size * channels)[lane]; }
     std::uint8_t& feature(int slot, int c) const { return slots[slot * stride + c * tile_size + lane]; }
     void copy(int to, int from) const {
         coef(to) = coef(from);
@@ -108,7 +106,7 @@ template <int channels> struct Slots {
 
 // whether the colour of a pixel is, within merge2, the background of a pixel nearby
 template <int channels> bool moved(const TileStep& in, int lane) {
-    constexpr int offsets[][2] = {{-1, -1}, {1, -1}, {-1, 1}, {1, 1},  {-2, 0}, {2, 0},
+    constexpr int offsets[][2] = {{-1, -1}, {1, -1}, {-1, 1}, {1, 1}, {-2, 0}, {2, 0},
                                   {0, -2},  {0, 2},  {-1, 0}, {1, 0}, {0, 1},  {0, -1}};
     const int pixel = in.first + lane, x = pixel % in.width, y = pixel / in.width;
     if (y >= in.height) return false;  // padding of the last tile

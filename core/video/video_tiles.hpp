@@ -23,18 +23,18 @@ struct TileStep {
     int channels, budget;
     bool implicit;
     float keep, step, level_rate, nu;
-    float scale;                    // before the step: a coefficient is scale * its stored value
+    float scale;  // before the step: a coefficient is scale * its stored value
     float merge2;
-    float cap, known;               // shares of the margin: f above the cap takes no step, and no step goes beyond it
-    const std::uint8_t* features;   // channel c of the tile at features + c * plane
+    float cap, known;              // shares of the margin: f above the cap takes no step, and no step goes beyond it
+    const std::uint8_t* features;  // channel c of the tile at features + c * plane
     std::size_t plane;
-    const float* gamma;             // of every pixel
-    float* margin;                  // of every pixel; changes if nu >= 0
-    std::size_t stride;             // bytes from a slot of the tile to its next
+    const float* gamma;  // of every pixel
+    float* margin;       // of every pixel; changes if nu >= 0
+    std::size_t stride;  // bytes from a slot of the tile to its next
     // where the colour of a pixel is the background of a neighbour, the step is haste times as large
     float haste;
-    const std::uint8_t* back;       // planes like the features: the support points that weigh most
-    int first, width, height;       // the pixel of the frame that the tile starts with, and the frame
+    const std::uint8_t* back;  // planes like the features: the support points that weigh most
+    int first, width, height;  // the pixel of the frame that the tile starts with, and the frame
 };
 
 struct VideoTiles {

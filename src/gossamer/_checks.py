@@ -81,9 +81,7 @@ def in_the_name_of(
     return wrong(owner, error.parameter, error.rule, got, type(error))
 
 
-def number(
-    owner: object, parameter: str, value: Any, low: float, high: float, closed: str = "neither"
-) -> float:
+def number(owner: object, parameter: str, value: Any, low: float, high: float, closed: str = "neither") -> float:
     """Validate a real number inside an interval: finite, or infinite where ``high`` is inf and closed."""
     left, right = closed in ("left", "both"), closed in ("right", "both")
     rule = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"

@@ -205,9 +205,7 @@ def drift_figure(
 def _draw_moments(figure: SubFigure, moments: Sequence[Moment], learner: str) -> None:
     half_width = 1.02 * max(float(np.abs(moment.X).max()) for moment in moments)
     columns = (len(moments) + 1) // 2
-    grid = figure.add_gridspec(
-        2, columns, left=0.035, right=0.975, bottom=0.09, top=0.88, wspace=0.05, hspace=0.14
-    )
+    grid = figure.add_gridspec(2, columns, left=0.035, right=0.975, bottom=0.09, top=0.88, wspace=0.05, hspace=0.14)
     heading = f"{learner} while the stream turns"
     figure.text(0.035, 0.94, heading, fontsize=LARGE, fontweight="bold", color=INK, va="center")
     for place, (letter, moment) in enumerate(zip(LETTERS, moments, strict=False)):

@@ -7,9 +7,7 @@ namespace gossamer {
 struct EpsilonInsensitive : LossBase {
     static constexpr Target target = Target::real;
     static EpsilonInsensitive make(const Numbers& n) { return make_base<EpsilonInsensitive>(n); }
-    double slope(double z, double y) const {
-        return std::abs(y - z) > level ? (z > y ? 1.0 : -1.0) : 0.0;
-    }
+    double slope(double z, double y) const { return std::abs(y - z) > level ? (z > y ? 1.0 : -1.0) : 0.0; }
     double implicit(double p, double y, double kappa, double weight) const {
         const double r = y - p;
         return std::copysign(std::min(weight, std::max(0.0, std::abs(r) - level) / kappa), r);

@@ -16,7 +16,8 @@ struct Structured : LossBase {
     mutable std::vector<int> order;
     mutable Numbers pi, gradient;
 
-    static Structured make(const Numbers& numbers) {  // margin, runner_up, classes, has a cost and a label matrix, and those
+    static Structured make(
+        const Numbers& numbers) {  // margin, runner_up, classes, has a cost and a label matrix, and those
         Structured loss;
         loss.level = numbers.at(0);
         loss.runner_up = numbers.at(1) != 0;
@@ -124,13 +125,11 @@ private:
             }
             const double gap = gradient[up] - gradient[down];
             if (gap <= 1e-13 * size) break;
-            const double d =
-                weight * kappa * (label(n, up, up) + label(n, down, down) - 2 * label(n, up, down));
+            const double d = weight * kappa * (label(n, up, up) + label(n, down, down) - 2 * label(n, up, down));
             const double step = d > 0 ? std::min(pi[down], gap / d) : pi[down];
             pi[up] += step;
             pi[down] = step == pi[down] ? 0.0 : pi[down] - step;
-            for (int j = 0; j < n; ++j)
-                gradient[j] -= weight * kappa * step * (label(n, j, up) - label(n, j, down));
+            for (int j = 0; j < n; ++j) gradient[j] -= weight * kappa * step * (label(n, j, up) - label(n, j, down));
         }
         double sum = 0;
         for (int j = 0; j < n; ++j) {

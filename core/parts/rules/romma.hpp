@@ -26,7 +26,8 @@ struct ROMMA : RuleBase {
             step.keep = (kn - yf) / den;
             move[0] = e.norm2 / den * (e.y - f);
             // f with a margin below least_margin is scaled down to that margin
-            const double norm2 = step.keep * step.keep * e.norm2 + 2 * step.keep * move[0] * f + move[0] * move[0] * e.kappa;
+            const double norm2 =
+                step.keep * step.keep * e.norm2 + 2 * step.keep * move[0] * f + move[0] * move[0] * e.kappa;
             if (norm2 * e.kappa * (least_margin * least_margin) > 1) {
                 const double size = 1 / (least_margin * std::sqrt(norm2 * e.kappa));
                 step.keep *= size;

@@ -8,7 +8,7 @@ struct SVMD : RuleBase {
     static constexpr bool needs_trace = true;
     double reg = 0, meta = 0, memory = 1;
     static constexpr double largest_growth = 1e6;  // of the rate, over the first one
-    double C = 0;  // > 0: implicit steps with this weight of the loss
+    double C = 0;                                  // > 0: implicit steps with this weight of the loss
 
     static SVMD make(const Numbers& n) {
         SVMD rule = make_base<SVMD>(n);

@@ -45,9 +45,7 @@ def _connect(path: str, address: str, **options: Any) -> Iterator[tuple[sqlite3.
     """A connection, closed if the statements fail; ``pop_all`` of the stack keeps it open."""
     try:
         with contextlib.ExitStack() as stack:
-            file = stack.enter_context(
-                contextlib.closing(sqlite3.connect(address, check_same_thread=False, **options))
-            )
+            file = stack.enter_context(contextlib.closing(sqlite3.connect(address, check_same_thread=False, **options)))
             file.execute("PRAGMA trusted_schema = OFF")
             file.execute("PRAGMA cell_size_check = ON")
             yield file, stack

@@ -246,9 +246,7 @@ def _matrix(owner: object, X: Any, count: int, width: int | None, dtype: Any, ba
     return rows
 
 
-def _row_by_row(
-    owner: object, X: Any, count: int, width: int | None, bad: dict[int, str], error: ValueError
-) -> Array:
+def _row_by_row(owner: object, X: Any, count: int, width: int | None, bad: dict[int, str], error: ValueError) -> Array:
     """The rows as a matrix; a row that is not one of numbers is bad, and NaN in the matrix."""
     values = np.asarray(X) if hasattr(X, "__array__") else X
     if not isinstance(values, (list, tuple, np.ndarray)) or len(values) != count or np.ndim(values[:0]) > 2:

@@ -198,6 +198,7 @@ class ModelBank:
         the row has not seen, NaN in rows without an answer (see `predict`)."""
         if not hasattr(self.template, "predict_proba"):
             raise _checks.wrong(self, "model", "a classifier with predict_proba (loss='logistic')", self.template)
+
         def room(count: int) -> tuple[Floats]:
             return (np.full((count, len(self._labels)), np.nan),)
 
@@ -420,6 +421,7 @@ class ModelBank:
 
     def _connect(self, engine: Any, labels: list[Any]) -> None:
         """Give the shelf the functions that serialize states; a serialized state names its labels."""
+
         def unpack(data: bytes) -> Any:
             state, found = engine.unpack(data, labels)
             if found != labels:

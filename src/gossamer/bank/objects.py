@@ -110,9 +110,7 @@ class Estimators:
 
         return self._answer(states, groups, answer)
 
-    def proba(
-        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
-    ) -> dict[int, str]:
+    def proba(self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats) -> dict[int, str]:
         """The probabilities of all labels, by their ranks; 0 for those that a model has not seen."""
         ranks = _ranks(labels)
 

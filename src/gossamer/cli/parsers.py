@@ -53,9 +53,7 @@ def list_names() -> str:
 def _add(commands: Any, name: str, words: str, description: str, epilog: str | None = None) -> Any:
     """The parser of a command, which `gossamer.cli.NAME` runs."""
     shown = argparse.ArgumentDefaultsHelpFormatter if epilog is None else argparse.RawDescriptionHelpFormatter
-    parser = commands.add_parser(
-        name, help=words, description=description, epilog=epilog, formatter_class=shown
-    )
+    parser = commands.add_parser(name, help=words, description=description, epilog=epilog, formatter_class=shown)
     parser.set_defaults(module=name)
     return parser
 

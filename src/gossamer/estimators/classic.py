@@ -40,8 +40,14 @@ class KernelPerceptron(_Classic, OnlineClassifier):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", *, budget: Any = 256, average: bool | str = "fit", n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0,
+        self,
+        kernel: Any = "gaussian",
+        *,
+        budget: Any = 256,
+        average: bool | str = "fit",
+        n_passes: int = 1,
+        shuffle: bool = True,
+        random_state: Any = 0,
     ) -> None:
         self.kernel, self.budget, self.average, self.n_passes = kernel, budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state

@@ -99,9 +99,7 @@ class _Scaler:
         with_mean, with_std = self.scaler.with_mean, self.scaler.with_std
         x = scaled(x, self.mean, self.squares * (1.0 / self.weight), with_mean, with_std)
         out = np.empty_like(late)
-        self.weight = _core.scale_rows(
-            late, out, self.mean, self.squares, self.weight, self.keep, with_mean, with_std
-        )
+        self.weight = _core.scale_rows(late, out, self.mean, self.squares, self.weight, self.keep, with_mean, with_std)
         self.seen += 1
         return x, out
 

@@ -166,9 +166,7 @@ def models(spark: Any, checkpoint: str | os.PathLike[str]) -> Any:
     )  # fmt: skip
 
 
-def migrate(
-    df: Any, checkpoint: str | os.PathLike[str], *, buckets: int, late: str = "skip", **parameters: Any
-) -> Any:
+def migrate(df: Any, checkpoint: str | os.PathLike[str], *, buckets: int, late: str = "skip", **parameters: Any) -> Any:
     """`learn_stream` that goes on from the models of a stopped query, with another number of ``buckets``.
 
     The number is fixed for the life of a checkpoint, so this is a new query with a new checkpoint, whose initial state

@@ -232,6 +232,7 @@ def merged(task: Task, batches: Iterable[Any]) -> Iterator[Any]:
 
 def _runs(batches: Iterable[Any], names: list[str]) -> Iterator[tuple[Any, Iterator[Any]]]:
     """Batches sorted by some columns, cut where these change: their values, and the parts that have them."""
+
     def parts() -> Iterator[tuple[Any, Any]]:
         for batch in batches:
             codes = [batch[name].dictionary_encode("encode").indices.to_numpy() for name in names]

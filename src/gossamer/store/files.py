@@ -1,5 +1,4 @@
-"""Write and read the file: magic bytes, a JSON header, raw arrays, a checksum (docs/store.md has the format).
-"""
+"""Write and read the file: magic bytes, a JSON header, raw arrays, a checksum (docs/store.md has the format)."""
 
 from __future__ import annotations
 

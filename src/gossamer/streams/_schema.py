@@ -47,8 +47,11 @@ class Setting:
 Rule = str | tuple[str | Setting, ...]
 RULES: dict[str, Rule] = {
     "number": "a number",
-    "integer": ("a whole number, as in the rows before (", Setting("kinds={...: 'number'}", "kinds", "COLUMN=number"),
-                " allows others)"),
+    "integer": (
+        "a whole number, as in the rows before (",
+        Setting("kinds={...: 'number'}", "kinds", "COLUMN=number"),
+        " allows others)",
+    ),
     "boolean": "true or false, as in the rows before",
     "date": "a date YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS, as in the rows before",
     "text": "text",

@@ -22,7 +22,7 @@ from gossamer import Learner, _registry
 from gossamer.budgets import Budget, Fourier, Nystrom
 from gossamer.kernels import Additive, Brownian, Exponential, Gaussian, Kernel, Linear, Matern, Spline
 from gossamer.losses import Loss
-from gossamer.rules import SVMD, Implicit, Perceptron, Rule
+from gossamer.rules import SVMD, Implicit, Newton, Perceptron, Rule
 
 KINDS = {"kernel": Kernel, "loss": Loss, "rule": Rule, "budget": Budget}
 
@@ -48,6 +48,8 @@ BY_NAME = {
     "diagonal": (None, user_diagonal),
     "schedule": ("constant", "inverse_sqrt", user_schedule),
     "reg": (0.05, 0.0),
+    "forgetting": (1.0, 0.9),
+    "settling": (0.0, 0.7),
     "margin": (0.7, 0.0, 1.0),
     "C": (0.7, math.inf),
     "cost": (None, ((0.0, 1.0, 2.0, 2.0), (1.0, 0.0, 2.0, 2.0), (2.0, 2.0, 0.0, 0.5), (2.0, 2.0, 0.5, 0.0))),
@@ -188,6 +190,8 @@ def agree(
 def decay(learner: Learner) -> float:
     """The factor of f in the round just learned, if the rule had no step to make."""
     rule = learner.rule
+    if isinstance(rule, Newton):
+        return math.sqrt(rule.forgetting)
     rate = learner.state().rate if rule.needs_trace else float(rule.rates(learner.steps, 1)[0])
     shrink = rate * getattr(rule, "reg", 0.0)
     implicit = isinstance(rule, Implicit) or (isinstance(rule, SVMD) and rule.C is not None)

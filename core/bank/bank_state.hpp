@@ -112,7 +112,7 @@ template <class T> struct Model {
             if (label >= labels) Reader::fail("a model of this bank");
     }
 
-    // A third class has come: f = g_1 - g_0 with g_1 = -g_0, as in estimators/labels.py.
+    // A third class has come: g_1 = -g_0 = f / 2, or what the loss says, as in estimators/labels.py.
     void widen() {
         Writer w;
         write(w);
@@ -197,7 +197,8 @@ template <class T> struct Model {
         Expansion& e = loop.expansion;
         e.scale = r.number<double>();
         e.offset = r.number<double>();
-        e.norm2 = r.number<double>() * (halve ? 0.5 : 1.0);
+        const double share = halve ? std::visit([](const auto& l) { return l.widening; }, loop.loss) : 1.0;
+        e.norm2 = r.number<double>() * (halve ? 2 * share * share : 1.0);
         loop.set_level(halve ? loop.level() : r.number<double>());
         if (halve) r.number<double>();
         e.discarded = r.number<double>();
@@ -211,7 +212,7 @@ template <class T> struct Model {
         if (!e.trace.empty()) {
             e.trace_scale = r.number<double>();
             e.mix = r.number<double>();
-            e.inner = r.number<double>() * (halve ? 0.5 : 1.0);
+            e.inner = r.number<double>() * (halve ? 2 * share * share : 1.0);
             e.rate = r.number<double>();
         }
         lengths_.clear();
@@ -244,8 +245,8 @@ template <class T> struct Model {
             r.array(&targets.total, 4);
             if (!targets.sound()) Reader::fail("a model of this bank");
         }
-        read_rows(r, e.raw, m, outputs, halve);
-        if (!e.trace.empty()) read_rows(r, e.trace, m, outputs, halve);
+        read_rows(r, e.raw, m, outputs, halve, share);
+        if (!e.trace.empty()) read_rows(r, e.trace, m, outputs, halve, share);
         const std::size_t rows = halve ? 2 : outputs;
         loop.known = is_many ? (halve ? 2 : static_cast<std::int64_t>(config.given < 0 ? labels : config.given)) : 0;
         if (is_many && static_cast<std::int64_t>(rows) != loop.known) Reader::fail("a model of this bank");
@@ -319,7 +320,7 @@ private:
         if (packed && !taken) Reader::fail("a model of this bank");
     }
 
-    static void read_rows(Reader& r, Rows2& rows, std::size_t m, std::size_t outputs, bool halve) {
+    static void read_rows(Reader& r, Rows2& rows, std::size_t m, std::size_t outputs, bool halve, double share) {
         rows.resize(halve ? 2 : outputs);
         for (std::size_t c = 0; c < outputs; ++c) {
             rows[c].resize(m);
@@ -328,7 +329,7 @@ private:
         if (!halve) return;
         rows[1].resize(m);
         for (std::size_t i = 0; i < m; ++i) {
-            rows[1][i] = 0.5 * rows[0][i];
+            rows[1][i] = share * rows[0][i];
             rows[0][i] = -rows[1][i];
         }
     }

@@ -65,6 +65,7 @@ struct Expansion {
     Values entered;
 
     bool with_gram = false;
+    bool keeps_norm = true;
     const Evaluator* evaluator = nullptr;  // instead of the kernel values of the slots
     std::int64_t refresh_in = refresh_every;
     Values gram;  // [i * stride + j]: kernel value of slots i and j, if i is the younger one
@@ -73,7 +74,7 @@ struct Expansion {
     std::unordered_map<std::int64_t, int> slot_of;
     mutable Ranking ranking;  // for budgets that search the first of many slots
 
-    bool tracks() const { return with_gram || evaluator != nullptr; }  // the norm through removals
+    bool tracks() const { return (with_gram && keeps_norm) || evaluator != nullptr; }  // the norm through removals
     int size() const { return static_cast<int>(births.size()); }
     int outputs() const { return static_cast<int>(raw.size()); }
 
@@ -207,6 +208,10 @@ struct Expansion {
     // f <- f + sum_c move[c] sum_i direction[i] k((x_i, c), .); with the kernel values of the slots, without a trace
     void add_along(const double* move, const Values& direction) {
         const int m = size();
+        const auto turn = [&](Values& a, int c) {
+            tiles<double>().rank_two(a.data(), move[c] / scale, direction.data(), 0.0, direction.data(), m);
+        };
+        if (!keeps_norm) return change_all(turn, [](Values&, int) {});
         scores_.resize(m);  // K direction
         for (int i = 0; i < m; ++i) {
             gather(i);
@@ -216,11 +221,7 @@ struct Expansion {
         for (int c = 0; c < outputs(); ++c)
             for (int i = 0; i < m; ++i) cross += 2 * move[c] * joint(i, c) * scores_[i];
         const double squared = tiles<double>().dot(direction.data(), scores_.data(), m);
-        change_all(
-            [&](Values& a, int c) {
-                tiles<double>().rank_two(a.data(), move[c] / scale, direction.data(), 0.0, direction.data(), m);
-            },
-            [](Values&, int) {});
+        change_all(turn, [](Values&, int) {});
         add_to_norm(cross, std::max(0.0, squared) * square(move));
     }
 
@@ -239,7 +240,7 @@ struct Expansion {
     void blend(int slot, int other, const Blend& blend, const Values& kernel) {
         const auto [h, u, w, lost2] = blend;
         settle_sums();
-        norm2 = blended_norm2(slot, other, u, w, kernel);
+        if (keeps_norm) norm2 = blended_norm2(slot, other, u, w, kernel);
         if (average == Average::all)
             for (int c = 0; c < outputs(); ++c) dropped[c].push_back(summed[c][slot]);
         for (Rows2* rows : {&raw, &trace})
@@ -323,11 +324,22 @@ struct Expansion {
 
     // update ||f||^2 after a step, and count the digits that have cancelled in it
     void add_to_norm(double cross, double square) {
+        if (!keeps_norm) return;
         const double gross = norm2 + std::abs(cross) + square;
         norm2 = std::max(0.0, norm2 + cross + square);
         if (!tracks() || gross == 0) return;
         const double lost = norm2 > 0 ? per_digit * std::log(gross / norm2) : INFINITY;
         refresh_in -= 1 + (lost < refresh_every ? static_cast<std::int64_t>(lost) : refresh_every);  // NaN too
+    }
+
+    // ||f||^2, kept or computed
+    double squared_norm() const {
+        if (keeps_norm || !with_gram) return norm2;
+        double total = 0;
+        for (int c = 0; c < outputs(); ++c)
+            for (int i = 0; i < size(); ++i)
+                for (int j = 0; j < size(); ++j) total += scale * raw[c][i] * between(i, j) * joint(j, c);
+        return std::max(0.0, total);
     }
 
     // k(points, points) as it is kept, row-major

@@ -61,6 +61,7 @@ public:
                 with_trace_ = r.needs_trace;
                 trace_matters_ = r.trace_matters();
                 moves_all_ = r.moves_all;
+                expansion.keeps_norm = r.keeps_norm;
                 rule_follows_ = r.follows;
                 using R = std::decay_t<decltype(r)>;
                 static_assert(!(R::moves_all && R::needs_trace), "the trace does not follow a direction");
@@ -68,7 +69,7 @@ public:
             },
             this->rule);
         if (with_trace_) expansion.trace.resize(1);
-        if (moves_all_ && !with_gram)
+        if (moves_all_ && expansion.keeps_norm && !with_gram)
             throw std::invalid_argument("The 'gram' parameter of the core must be true for a rule that moves all points.");
         std::visit(
             [&](const auto& b) {
@@ -110,9 +111,21 @@ public:
 
         // it gets the slot of a point, which is thrown away, or one more at the end; or is itself thrown away
         void place(int slot) {
-            slot == gossamer::refuse ? refuse() : loop_.place(slot, t_, kappa, block_, source_);
+            if (slot == gossamer::refuse) return refuse();
+            if (loop_.moves_all_ && slot < expansion.size() && slot != handed_over_) loop_.drop(slot, move());
+            loop_.place(slot, t_, kappa, block_, source_);
         }
-        void refuse() { expansion.discarded += std::sqrt(expansion.square(move()) * kappa); }
+        void refuse() {
+            expansion.discarded += std::sqrt(expansion.square(move()) * kappa);
+            if (loop_.moves_all_) loop_.take_back();
+        }
+        // what the rule is told: the step was taken along shares of the points; the function of a slot has gone to the
+        // others by a factor of these shares
+        void absorbed(const double* shares) { loop_.absorbed(shares); }
+        void handed_over(int slot, const double* shares, double factor) {
+            loop_.handed_over(slot, shares, factor);
+            handed_over_ = slot;
+        }
         // all coefficients and its own, by a factor
         void shrink(double factor) {
             loop_.with_trace_ ? expansion.shrink(factor, Trace{1, 0, expansion.rate}) : expansion.shrink(factor);
@@ -141,7 +154,7 @@ public:
         void predict() { loop_.see(t_, block_); }
 
         void finish() {
-            if (all_changed_) loop_.sums_.all(expansion, block_.g, t_ + 1);
+            if (all_changed_ || loop_.moves_all_) loop_.sums_.all(expansion, block_.g, t_ + 1);
         }
 
     private:
@@ -150,6 +163,7 @@ public:
         const Block<T>& block_;
         Source& source_;
         bool all_changed_ = false;
+        int handed_over_ = gossamer::refuse;
     };
 
     // Source: place(row, slot) stores a newcomer and makes its column of g; remove(slot, last) moves the last point.
@@ -182,7 +196,7 @@ public:
             Example example{f_.data(), with_trace_ ? v_.data() : nullptr, e.outputs(), e.offset, y, kappa,
                             rate(block, t), block.weights == nullptr ? 1.0 : block.weights[t], e.norm2,
                             own == refuse ? 0.0 : e.scale * e.raw[0][own], updates, e.inner, e.rate, along_};
-            if (moves_all_) look_along(t, block);
+            if (moves_all_) look_along(t, example, block, source);
             Step step = decide(example);
             if constexpr (!Source::direct)
                 if (reaches_ && own == refuse && kappa > 0 && moves()) {
@@ -213,11 +227,15 @@ public:
                               (trace_matters_ && largest(trace_move_) * kappa > epsilon * largest(v_)))) {
                 ++updates;
                 if (rule_follows_) std::visit([&](auto& r) { r.took(example, move_.data()); }, rule);
-                if (moves_all_) add_along(t, block);
+                if (moves_all_) add_along();
                 own == refuse ? admit(t, kappa, block, source) : revise(own, t, block, source);
             }
+            if (rule_follows_) std::visit([](auto& r) { r.ended(); }, rule);
             for (int gone; expires_ && (gone = expired()) != refuse;) {
-                e.throw_away(gone);
+                if (moves_all_ && drop(gone, nullptr))
+                    sums_.all(e, block.g, t + 1);
+                else
+                    e.throw_away(gone);
                 remove(gone, t + 1, block, source);
             }
             e.refresh();
@@ -246,8 +264,8 @@ public:
     }
 
     // for a learner without kernel values: trees, features
-    void forbid_kernel() const {
-        if (needs_kernel_ || moves_all_)
+    void forbid_kernel(bool directions = false) const {
+        if (needs_kernel_ || (moves_all_ && (expansion.keeps_norm || !directions)))
             throw std::invalid_argument("The parts of a learner without kernel values must not ask for them.");
     }
 
@@ -263,6 +281,7 @@ private:
     PartialSums sums_;
     Values f_, v_, move_, trace_move_;  // of the current example
     Values row_, direction_;            // its kernel values, where they are needed in a row; of a rule that moves all
+    Values shares_, change_;            // of points in another that leaves
     Along along_;
     Values values_;                     // from a direct source
     // traits of the rule, then of the budget
@@ -280,7 +299,10 @@ private:
 
     // a newcomer: the budget finds it a slot, or not
     template <class T, class Source> void admit(int t, double kappa, const Block<T>& block, Source& source) {
-        if constexpr (Source::spreads) return source.spread(move_.data(), trace_move_.data());
+        if constexpr (Source::spreads) {
+            source.spread(move_.data(), trace_move_.data());
+            return absorbed(source.z);
+        }
         Newcomer<T, Source> newcomer(*this, t, kappa, block, source);
         std::visit(
             [&](auto& b) {
@@ -437,22 +459,66 @@ private:
     }
 
     // the kernel values of row t, and room for a direction over the points, which is 0 unless the rule writes it
-    template <class T> [[gnu::noinline]] void look_along(int t, const Block<T>& block) {
-        read_row(t, block);
+    template <class T, class Source>
+    [[gnu::noinline]] void look_along(int t, const Example& example, const Block<T>& block, Source& source) {
+        along_.solved = false;
+        const bool rests = std::visit([&](const auto& r, const auto& l) { return r.rests(l, example); }, rule, loss);
+        if (rests) return;
+        if constexpr (Source::spreads)
+            row_.assign(source.z, source.z + expansion.size());
+        else if constexpr (!Source::direct)
+            read_row(t, block);
         direction_.assign(row_.size(), 0.0);
         along_ = {row_.data(), direction_.data(), expansion.size()};
     }
 
-    // the part of a step that moves the points
-    template <class T> [[gnu::noinline]] void add_along(int t, const Block<T>& block) {
+    // the part of a step that moves the points; the sums of the rows to come are left to the admission
+    [[gnu::noinline]] void add_along() {
         Expansion& e = expansion;
         if (e.size() == 0) return;
         e.add_along(move_.data(), direction_);
+        if (!e.keeps_norm) return;
         const double here = tiles<double>().dot(row_.data(), direction_.data(), e.size());
         Values moved = move_;
         e.join(moved.data());
         for (int c = 0; c < e.outputs(); ++c) f_[c] += moved[c] * here;
-        sums_.all(e, block.g, t + 1);
+    }
+
+    // the same back, where the newcomer is refused
+    void take_back() {
+        if (expansion.size() == 0) return;
+        Values back = move_;
+        for (double& x : back) x = -x;
+        expansion.add_along(back.data(), direction_);
+    }
+
+    // A slot that the budget drops: the rule may hand its function over to the others, and to the newcomer, if there is one.
+    bool drop(int slot, double* move) {
+        Expansion& e = expansion;
+        const double pivot = std::visit([&](const auto& r) { return r.drop(slot, shares_); }, rule);
+        if (pivot == 0) return false;
+        e.discarded += e.scale * std::sqrt(std::max(0.0, e.weight2(slot)) / pivot);
+        handed_over(slot, shares_.data(), 1);
+        for (int c = 0; move != nullptr && c < e.outputs(); ++c) move[c] += e.scale * e.raw[c][slot] * shares_[slot];
+        e.change_all(
+            [&](Values& a, int) {
+                tiles<double>().rank_two(a.data(), a[slot], shares_.data(), 0.0, shares_.data(), e.size());
+                a[slot] = 0;
+            },
+            [](Values&, int) {});
+        return true;
+    }
+
+    void absorbed(const double* shares) {
+        if (rule_follows_) std::visit([&](auto& r) { r.absorbed(shares, expansion.size()); }, rule);
+    }
+
+    void handed_over(int slot, const double* shares, double factor) {
+        if (!rule_follows_) return;
+        change_.assign(shares, shares + expansion.size());
+        for (double& x : change_) x *= factor;
+        change_[slot] -= 1;
+        std::visit([&](auto& r) { r.handed_over(slot, change_.data()); }, rule);
     }
 };
 

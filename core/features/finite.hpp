@@ -40,7 +40,7 @@ public:
     Finite(Kernel kernel, Loop loop, int d, int limit, double tolerance, const std::vector<T>& frequencies)
         : kernel_(std::move(kernel)), loop_(std::move(loop)), d_(d), limit_(limit), tolerance_(tolerance), points_(d),
           waves_(!frequencies.empty()) {
-        loop_.forbid_kernel();
+        loop_.forbid_kernel(true);
         points_.append(frequencies);
         for (int i = 0; waves_ && i < 2 * points_.size(); ++i) append_weight(1.0, 1);
     }

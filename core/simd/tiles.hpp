@@ -75,6 +75,14 @@ template <class T> struct Tiles {
     // q[j] += a first[j] - b second[j]
     void (*rank_two)(T* q, T a, const T* first, T b, const T* second, int count);
 
+    // q[j] += a first[j] - b second[j] + c third[j]
+    void (*rank_three)(T* q, T a, const T* first, T b, const T* second, T c, const T* third, int count);
+
+    // four rows of the lower triangle of a symmetric matrix, ld apart, in its product with a vector, up to column `count`:
+    // out[j] += a[0] row_0[j] + ... + a[3] row_3[j], and sums[r] the sixteen sums of row_r[j] k[j], folded
+    void (*reflect)(const T* rows, std::ptrdiff_t ld, const double* k, const double* a, int count, double* out,
+                    double* sums);
+
     // min of |values[i]| * roots[i], or of |values[i]| where roots is null
     T (*least)(const T* values, const T* roots, int count);
 

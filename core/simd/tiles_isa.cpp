@@ -340,6 +340,46 @@ template <class T> void rank_two(T* q, T a, const T* first, T b, const T* second
     for (; j < count; ++j) q[j] = muladd(a, first[j], muladd(-b, second[j], q[j]));
 }
 
+template <class T>
+void rank_three(T* q, T a, const T* first, T b, const T* second, T c, const T* third, int count) {
+    int j = 0;
+    for (; j + width<T> <= count; j += width<T>) {
+        const V<T> less = muladd(all<T>(-b), load<T>(second + j), load<T>(q + j));
+        const V<T> more = muladd(all<T>(a), load<T>(first + j), less);
+        store<T>(q + j, muladd(all<T>(c), load<T>(third + j), more));
+    }
+    for (; j < count; ++j) q[j] = muladd(c, third[j], muladd(a, first[j], muladd(-b, second[j], q[j])));
+}
+
+template <class T>
+void reflect(const T* rows, std::ptrdiff_t ld, const double* k, const double* a, int count, double* out, double* sums) {
+    constexpr int parts = partial_sums / width<double>;
+    V<double> sum[4][parts] = {};
+    int j = 0;
+    for (; j + partial_sums <= count; j += partial_sums)
+        for (int v = 0; v < parts; ++v) {
+            const int at = j + v * width<double>;
+            const V<double> factor = load<double>(k + at);
+            V<double> to = load<double>(out + at);
+            for (int r = 0; r < 4; ++r) {
+                const V<double> values = widen(rows + r * ld + at);
+                sum[r][v] = muladd(factor, values, sum[r][v]);
+                to = muladd(all<double>(a[r]), values, to);
+            }
+            store<double>(out + at, to);
+        }
+    for (int r = 0; r < 4; ++r) {
+        double part[partial_sums];
+        for (int v = 0; v < parts; ++v) store<double>(part + v * width<double>, sum[r][v]);
+        for (int i = 0; j + i < count; ++i) {
+            const double value = static_cast<double>(rows[r * ld + j + i]);
+            part[i] = muladd(k[j + i], value, part[i]);
+            out[j + i] = muladd(a[r], value, out[j + i]);
+        }
+        sums[r] = fold(part, 1);
+    }
+}
+
 template <class T> T least(const T* values, const T* roots, int count) {
     const auto weight = [&](int i) {
         const T size = values[i] < 0 ? -values[i] : values[i];
@@ -415,6 +455,8 @@ template <class T> constexpr Tiles<T> table() {
             dot<T>,
             combine<T>,
             rank_two<T>,
+            rank_three<T>,
+            reflect<T>,
             least<T>,
             finite<T>,
             longest<T>};

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         AdditiveRegressor,
         ALMAClassifier,
         KernelPerceptron,
+        NewtonClassifier,
+        NewtonRegressor,
         NORMAClassifier,
         NORMADetector,
         NORMARegressor,
@@ -58,6 +60,8 @@ __all__ = [
     "NORMAClassifier",
     "NORMADetector",
     "NORMARegressor",
+    "NewtonClassifier",
+    "NewtonRegressor",
     "OnlineClassifier",
     "OnlineDetector",
     "OnlinePipeline",
@@ -93,8 +97,8 @@ __all__ = [
 #: The module that has a name; the imports for type checkers above say the same (the tests compare them).
 _HOMES = {
     "estimators": "ALMAClassifier AdatronClassifier AdditiveClassifier AdditiveRegressor KernelPerceptron "
-    "NORMAClassifier NORMADetector NORMARegressor OnlineClassifier OnlineDetector OnlinePipeline OnlineRegressor "
-    "OnlineScaler PAClassifier PARegressor "
+    "NORMAClassifier NORMADetector NORMARegressor NewtonClassifier NewtonRegressor OnlineClassifier OnlineDetector "
+    "OnlinePipeline OnlineRegressor OnlineScaler PAClassifier PARegressor "
     "ProjectionClassifier ProjectionRegressor ROMMAClassifier SILKClassifier SILKDetector SILKRegressor "
     "SVMDClassifier SVMDDetector SVMDRegressor merge pipeline",
     "exceptions": "CollapseWarning DivergenceWarning ParameterError",

@@ -16,7 +16,7 @@ import numpy as np
 from gossamer import _checks, _core
 from gossamer._engine.check_state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
 from gossamer._engine.features import make_learning_machine
-from gossamer._engine.native import Batch, Native
+from gossamer._engine.native import Batch, Native, chunks
 from gossamer._engine.select import Machine, check_tracked
 from gossamer._engine.state import State
 from gossamer._engine.trees import Trees
@@ -27,7 +27,7 @@ from gossamer._typing import Array, Floats
 from gossamer.budgets import as_budget
 from gossamer.kernels import as_kernel
 from gossamer.losses import as_loss
-from gossamer.rules import as_rule
+from gossamer.rules import Rule, as_rule
 
 __all__ = ["Learner"]
 
@@ -225,6 +225,23 @@ class Learner(Stored):
         scores = self.score([x])
         return scores[0] if scores.ndim == 2 else float(scores[0])
 
+    def variance(self, X: Any) -> Floats:
+        """s^2(x), the variance that is left at each row, for a rule that learns one (`gossamer.rules.Newton`): k(x, x)
+        before anything is learned there."""
+        if type(self.rule).variance is Rule.variance:
+            raise _checks.wrong(self, "rule", "one with a variance, such as Newton", self.rule)
+        X, state = self.check_rows(X), self.state()
+        kernel = self.kernel.resolve(X) if state is None else state.kernel
+        found = []
+        for part in chunks(len(X), 1024):
+            rows = X[part].astype(np.float64) if isinstance(X, np.ndarray) else X[part]
+            kappas = np.asarray(kernel.diag(rows), dtype=np.float64)
+            if state is None or not len(state.points):
+                found.append(kappas)
+                continue
+            found.append(self.rule.variance(self.budget.values(kernel, state.points, rows), kappas, state.rule))
+        return np.concatenate(found)
+
     def effects(self, X: Any) -> Floats:
         """What each coordinate of an additive kernel adds to f(x): (rows, coordinates), with several classes also
         (..., classes). They sum to the score without its offset. The learner must be in trees."""
@@ -368,7 +385,7 @@ class Learner(Stored):
     @property
     def norm(self) -> float:
         """The RKHS norm of f (without the offset)."""
-        if self.track_norm or not self.budget.drops:
+        if self.budget.space or (self.rule.keeps_norm and (self.track_norm or not self.budget.drops)):
             return math.sqrt(max(0.0, float(self._number("norm2", 0.0))))
         snapshot = copy.copy(self)  # of one moment, while other threads learn
         machine, labels = snapshot._machine, getattr(self.loss, "label_kernel", None)

@@ -21,12 +21,24 @@ from gossamer.losses import (
     Logistic,
     Multiclass,
     Novelty,
+    OneVsRest,
     Pinball,
     Softmax,
     Squared,
     SquaredHinge,
 )
-from gossamer.rules import ALMA, ROMMA, SVMD, Adatron, Gradient, Implicit, PassiveAggressive, Perceptron, Projection
+from gossamer.rules import (
+    ALMA,
+    ROMMA,
+    SVMD,
+    Adatron,
+    Gradient,
+    Implicit,
+    Newton,
+    PassiveAggressive,
+    Perceptron,
+    Projection,
+)
 
 COST = np.array([[0.0, 2.0, 0.5], [1.0, 0.0, 1.5], [0.3, 0.7, 0.0]])
 FALLING = "inverse_sqrt"
@@ -73,6 +85,15 @@ TWO = {
     ],
     "SVMDRegressor": [({"loss": "huber", "delta": 0.3}, Huber(0.3), SVMD(0.2, 0.01, 0.01), Oldest(256))],
     "SVMDDetector": [({"nu": 0.2, "budget": 9}, Novelty(0.0, nu=0.2), SVMD(0.1, 0.01, 0.01), Oldest(9))],
+    "NewtonClassifier": [
+        ({}, SquaredHinge(), Newton(0.1), Project(256)),
+        ({"loss": "logistic", "noise": 0.5, "forgetting": 0.99, "budget": 9}, Logistic(), Newton(0.5, 0.99), Project(9)),
+        ({"loss": "hinge", "budget": Oldest(9)}, Hinge(), Newton(0.1), Oldest(9)),
+    ],
+    "NewtonRegressor": [
+        ({}, Squared(), Newton(0.1), Project(256)),
+        ({"loss": "huber", "delta": 0.3, "noise": 0.5, "budget": None}, Huber(0.3), Newton(0.5), None),
+    ],
     "KernelPerceptron": [({"budget": 9}, Hinge(0.0), Perceptron(), Oldest(9))],
     "ProjectionClassifier": [({"radius": 0.8, "budget": 9}, Hinge(), Projection(0.8), Oldest(9))],
     "ProjectionRegressor": [({"epsilon": 0.3}, EpsilonInsensitive(0.3), Projection(), Project(256))],
@@ -124,6 +145,11 @@ THREE = {
          Implicit(0.5, 1.0, 1e-4), Project(256)),
     ],
     "SVMDClassifier": [({"C": 0.5}, Multiclass(classes=3), SVMD(0.5, 0.01, C=0.5), Oldest(256))],
+    "NewtonClassifier": [
+        ({}, OneVsRest(3), Newton(0.1), Project(256)),
+        ({"loss": "logistic", "noise": 0.5}, Softmax(3), Newton(0.5), Project(256)),
+        ({"loss": "hinge", "margin": 0.5}, Multiclass(classes=3, margin=0.5), Newton(0.1), Project(256)),
+    ],
     "KernelPerceptron": [({}, Multiclass(classes=3, margin=0.0), Perceptron(), Oldest(256))],
     "OnlineClassifier": [
         ({}, Multiclass(classes=3), Implicit(0.5, 1.0, 1e-4), Project(256)),
@@ -192,7 +218,7 @@ def test_probabilities(part):
     if "loss" not in inspect.signature(part).parameters:
         assert not hasattr(model, "predict_proba")
         return
-    assert not hasattr(made(part, loss="hinge"), "predict_proba")
+    assert hasattr(made(part, loss="hinge"), "predict_proba") == (part is gossamer.NewtonClassifier)  # by its variance
     for classes in (1, 2, 3):
         X, y = data(part, max(classes, 2))
         y = np.full(len(X), "b") if classes == 1 else y
@@ -294,7 +320,7 @@ VALUES = {
     "average": ("fit", False, True, "sparse"), "n_passes": (1, 2), "shuffle": (True, False), "random_state": (0, 1),
     "cost": (None, COST), "multiclass": ("exact", "runner_up"),
     "C": (1.0, 0.2), "epsilon": (0.1, 0.4), "delta": (1.0, 0.1), "quantile": (0.5, 0.9), "meta": (0.01, 0.5),
-    "memory": (0.95, 0.2), "radius": (None, 0.5), "variant": ("PA-I", "PA", "PA-II"), "alpha": (0.9, 0.4),
+    "memory": (0.95, 0.2), "noise": (0.1, 1.0), "forgetting": (1.0, 0.9), "radius": (None, 0.5), "variant": ("PA-I", "PA", "PA-II"), "alpha": (0.9, 0.4),
     "B": (None, 0.1), "aggressive": (False, True), "method": ("silk", "projection"), "rescale": (False, True),
     "scale_target": (True, False), "rule": ("implicit:C=0.5", "gradient:rate=0.3", "svmd"),
     "weights": (None, (1.0, 0.3)), "products": ((), [(0, 1)], [(1, 1)]), "differences": ((), [(0, 1)]),

@@ -337,6 +337,7 @@ BAD = {
     "cost": [np.ones((2, 3)), [[0, -1], [1, 0]], [[1, 0], [0, 1]]],
     "multiclass": ["fast", None], "epsilon": [-0.1], "delta": [0.0], "quantile": [0.0, 1.0], "radius": [0.0, -1.0],
     "variant": ["PA-III"], "alpha": [0.0, 1.1], "B": [0.0], "aggressive": [1], "meta": [-1.0], "memory": [-0.1, 1.1],
+    "noise": [0.0, -1.0, math.inf], "forgetting": [0.0, 1.1],
     "kernel": ["gauss", 3], "method": ["fast", None], "rescale": [1, "yes", None], "weights": [[1.0], [1.0, -1.0], 2.0],
     "products": [[(0, 1, 1)], [(0, 2)], [(0, 1), (0, 1)], 3], "differences": [[(0, 2)], [0, 1], [(0, 1), (0, 1)]],
 }  # fmt: skip
@@ -370,7 +371,6 @@ def test_bad_costs(part):
         (made(part, cost=cost), lambda m: m.predict_learn(X, y)),
         (made(part, cost=cost, loss="logistic"), lambda m: m.fit(X, y)),
         (made(part, cost=cost, loss="squared_hinge"), lambda m: m.fit(X, y)),
-        (made(part, loss="squared_hinge"), lambda m: m.fit(X, y)),
         (made(part, cost=taxonomy({"x": None, "y": None, "z": None})), lambda m: m.fit(X, y)),
     ):
         with pytest.raises(ValueError, match=r"^The '(cost|classes|y)' parameter of \w+ must be .* Got"):

@@ -25,7 +25,7 @@ struct Auto : Projecting<Auto> {
     void grow(const Expansion& e, double lost) {
         state.window_lost += lost;
         if (++state.window < room()) return;
-        if (state.window_lost > share * std::sqrt(e.norm2)) state.room = std::min(limit, 2 * room());
+        if (state.window_lost > share * std::sqrt(e.squared_norm())) state.room = std::min(limit, 2 * room());
         state.window = 0;
         state.window_lost = 0;
     }

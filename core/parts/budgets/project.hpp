@@ -93,6 +93,7 @@ private:
                 const double by = (trace_move[c] - e.mix * move[c]) / e.trace_scale;
                 tiles<double>().rank_two(w.data(), by, q.weights.data(), 0.0, w.data(), e.size());
             });
+        newcomer.absorbed(q.weights.data());
         e.add_to_norm(cross, q.inside * whole);
         e.discarded += std::sqrt(q.residual * whole);
     }
@@ -118,13 +119,14 @@ private:
             if (v != nullptr) trace_move[c] -= e.trace_coef(c, slot) * share[slot];
             move[c] -= e.scale * e.raw[c][slot] * share[slot];
         }
+        newcomer.handed_over(slot, share.data(), -1);
         const auto spread = [&](Values& a, int) {
             tiles<double>().rank_two(a.data(), -a[slot], share.data(), 0.0, share.data(), e.size());
             a[slot] = 0;
         };
         newcomer.change_all(spread, spread);
         newcomer.place(slot);
-        e.norm2 = std::max(0.0, norm2);
+        if (e.keeps_norm) e.norm2 = std::max(0.0, norm2);
         e.inner = product;
         e.discarded += std::sqrt(std::max(0.0, outside));
         self().grow(e, std::sqrt(std::max(0.0, outside)));
@@ -152,6 +154,7 @@ private:
                         tiles<double>().rank_two(a.data(), a[slot], weights.data(), 0.0, weights.data(), e.size());
                         a[slot] = 0;
                     };
+                    newcomer.handed_over(slot, weights.data(), 1);
                     newcomer.change_all(hand_over, hand_over);
                     e.discarded += std::sqrt(outside * e.square(move.data()));
                     e.refresh_in = 0;

@@ -36,12 +36,28 @@ struct LossBase {
     }
     double adapt(double, double, double) const { return level; }
     double curvature(double, double) const { return 0; }  // the second derivative, for SVMD
+    // what a second-order step counts as curvature (`stiffness`): of classes, at least; of several, as the mean over them
+    static constexpr double least_stiffness = 1;
+    double stiffness(const double*, int n, int, const double* move) const {
+        return static_cast<double>(std::count_if(move, move + n, [](double m) { return m != 0; })) / n;
+    }
+    static constexpr double widening = 0.5;   // a score of two classes, as a part of each class's score when a third comes
+    static constexpr double largest_bend = 0.5;  // of several classes
     std::pair<double, double> joint(double, double, double, double, double) const {
         throw std::logic_error("this loss has no joint step");
     }
 };
 
 template <class L> constexpr bool many = L::target == Target::label;  // a loss of a score per class
+
+// The curvature that a second-order step counts at the score where it ends, with the slope there; for real targets, where the
+// second derivative is 0, that of iteratively reweighted least squares.
+template <class L> double stiffness(const L& loss, double z, double y, double slope) {
+    const double bend = loss.curvature(z, y);
+    if constexpr (L::target != Target::real) return std::max(bend, L::least_stiffness);
+    if (bend > 0) return bend;
+    return std::abs(slope) < std::abs(y - z) ? std::abs(slope / (y - z)) : 1.0;
+}
 
 // Whether the scores are comparable with that of y: a model that has diverged takes no step.
 inline bool apart(const double* f, double keep, int n, int y) {

@@ -9,6 +9,7 @@ struct Logistic : LossBase {
     static constexpr double free_reach = 3.9;  // its curvature is at most 1/4
     static Logistic make(const Numbers& n) { return make_base<Logistic>(n); }
     double slope(double z, double y) const { return -y * expit(-y * z); }
+    static constexpr double least_stiffness = 1e-4;
     double curvature(double z, double) const { return expit(z) * expit(-z); }
     double implicit(double p, double y, double kappa, double weight) const {
         const double m = y * p;

@@ -51,6 +51,15 @@ struct Softmax : LossBase {
         for (int j = 0; j < n; ++j) out[j] *= v[j] - mean;
     }
 
+    double stiffness(const double* f, int n, int, const double*) const {
+        static thread_local Values p;
+        p.resize(n);
+        probabilities(f, n, p.data());
+        double sum = 0;
+        for (double x : p) sum += x * (1 - x);
+        return std::max(1e-4, sum / n);
+    }
+
     // With q = c kappa and w_j = -kappa a_j: w_j = omega(p_j - p_y + shift) for j != y, W their sum, and the shift where
     // shift + W - ln(q - W) = 0; the left side rises with the shift.
     void implicit(const double* f, double keep, int n, int y, double kappa, double weight, double* out) const {

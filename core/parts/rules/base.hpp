@@ -19,6 +19,7 @@ struct Along {
     const double* row = nullptr;
     double* direction = nullptr;
     int points = 0;
+    mutable bool solved = false;  // the rule has written the direction
 };
 
 struct Example {
@@ -55,7 +56,7 @@ template <class L> double stable(const L& loss, double z, double y, double slope
     return size;
 }
 template <class L> double stable(const L& loss, const Example& e, const double* slope, double size, double* bend) {
-    if (size * e.kappa < 1.9) return size;  // a curvature of several classes is at most 1/2
+    if (size * e.kappa * L::largest_bend < 0.95) return size;  // no need to compute the curvature
     loss.curvature(e.f, e.n, e.label(), slope, bend);
     double along = 0, square = 0;
     for (int c = 0; c < e.n; ++c) {
@@ -71,7 +72,8 @@ template <class L> double stable(const L& loss, const Example& e, const double* 
 struct RuleBase {
     static constexpr bool needs_trace = false, needs_ids = false;
     static constexpr bool moves_all = false;  // step() writes example.along.direction too; needs the points' kernel values
-    static constexpr bool follows = false;    // its state is told of steps and slots: took(), placed(), removed(), forgotten()
+    static constexpr bool keeps_norm = true;  // ||f|| is kept up to date; otherwise it is computed when asked for
+    static constexpr bool follows = false;    // its state is told of steps and slots, by the functions from took() on
     NoState state;
     double rate = 1;
     bool inverse_sqrt = false;
@@ -84,10 +86,15 @@ struct RuleBase {
         rule.fit_intercept = n.at(2) != 0;
         return rule;
     }
+    template <class L> bool rests(const L&, const Example&) const { return false; }  // no step, whatever the direction
     void took(const Example&, const double*) {}  // a step with these moves, before the budget
     void placed(int) {}                          // a newcomer in this slot
+    void absorbed(const double*, int) {}         // the newcomer's step was taken along these shares of the points
+    void handed_over(int, const double*) {}      // a slot's function goes to the others: their shares, less 1 at the slot
     void removed(int) {}                         // the last slot has taken the place of a slot
     void forgotten() {}                          // all points have left
+    void ended() {}                              // a round, with or without a step
+    double drop(int, Values&) const { return 0; }  // the shares of the others in a slot that is dropped, and the pivot; 0: none
     bool trace_matters() const { return false; }  // whether a step of the trace alone counts as one
     double rate_at(std::int64_t t) const {
         return inverse_sqrt ? rate * (1.0 / std::sqrt(static_cast<double>(t))) : rate;

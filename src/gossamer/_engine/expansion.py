@@ -43,14 +43,15 @@ class Expansion:
     """
 
     def __init__(
-        self, average: str | None = None, gram: bool = False, labels: Floats | None = None, trace: bool = False
-    ) -> None:
+        self, average: str | None = None, gram: bool = False, labels: Floats | None = None, trace: bool = False,
+        keeps_norm: bool = True,
+    ) -> None:  # fmt: skip
         self.raw: Floats = np.zeros((1, 0))
         self.kappas: Floats = np.zeros(0)
         self.births: Ints = np.zeros(0, dtype=np.int64)
         self.ids: Ints = np.zeros(0, dtype=np.int64)
         self.scale, self.offset, self.norm2 = 1.0, 0.0, 0.0
-        self.labels = labels
+        self.labels, self.keeps_norm = labels, keeps_norm
         self.gram: Floats | None = np.zeros((0, 0)) if gram else None
         self.refresh_in = REFRESH
         self.trace: Floats = np.zeros((int(trace), 0))
@@ -158,8 +159,11 @@ class Expansion:
 
     def turn(self, direction: Floats) -> None:
         """f <- f + sum_j direction_j k(x_j, .), a row for each output; v stays as it is."""
-        assert self.gram is not None
         self._settle_sums()
+        if not self.keeps_norm:
+            self.raw += direction / self.scale
+            return
+        assert self.gram is not None
         values = direction @ self.gram  # of the direction, at the points
         cross, square = np.sum(values * self.joint(self.coefs)), np.sum(values * self.joint(direction))
         if len(self.trace):
@@ -215,7 +219,7 @@ class Expansion:
             gained = gained._replace(trace_move=new.trace_move + self.trace_coefs[:, slot] * shares[slot])
         self.hand_over(slot, shares)
         self.place(slot, gained, birth, name)
-        self.norm2, self.inner = max(0.0, norm2), inner
+        self.norm2, self.inner = max(0.0, norm2) if self.keeps_norm else 0.0, inner
         lost = math.sqrt(max(0.0, outside))
         self.discarded += lost
         return lost
@@ -234,6 +238,7 @@ class Expansion:
         made, rest = u * g[:, slot] + w * g[:, other], self.coefs - g
         self.norm2 += float(np.sum((g @ self.gram) * g) - 2 * np.sum((g @ self.gram) * self.coefs))
         self.norm2 = max(0.0, self.norm2 + float(2 * made @ (rest @ kernel) + made @ made * self.kappas[slot]))
+        self.norm2 = self.norm2 if self.keeps_norm else 0.0
         for rows in (self.raw, self.trace):
             rows[:, slot] = u * rows[:, slot] + w * rows[:, other]
             rows[:, other] = 0.0
@@ -267,7 +272,7 @@ class Expansion:
             self.gram = self.gram[:last, :last]
 
     def _leave(self, slot: int) -> None:
-        if self.gram is not None:
+        if self.gram is not None and self.keeps_norm:
             a, row, kappa = self.coefs[:, slot], self.gram[slot], self.kappas[slot]
             f = self.joint(self.coefs) @ row
             self._add(-2 * float(a @ f), kappa * float(a @ self.joint(a)))
@@ -279,6 +284,8 @@ class Expansion:
 
     def _add(self, cross: float, square: float) -> None:
         """Update ||f||^2 after a step, and count the digits that have cancelled in it."""
+        if not self.keeps_norm:
+            return
         gross = self.norm2 + abs(cross) + square
         self.norm2 = max(0.0, self.norm2 + cross + square)
         if self.gram is None or gross == 0:
@@ -288,7 +295,7 @@ class Expansion:
 
     def refresh(self) -> None:
         """Recompute the norm, and SVMD's product, from the kernel values when too many digits have cancelled."""
-        if self.gram is None or self.refresh_in > 0:
+        if self.gram is None or self.refresh_in > 0 or not self.keeps_norm:
             return
         self.norm2, self.refresh_in = self.norm_of(self.gram) ** 2, REFRESH
         if len(self.trace):
@@ -298,6 +305,11 @@ class Expansion:
     def total(self) -> Floats:
         """The sum over all rounds so far of each coefficient."""
         return np.asarray(self.summed + self.raw * (self.rounds_scale - self.entered))
+
+    @property
+    def squared_norm(self) -> float:
+        """||f||^2, kept or computed."""
+        return self.norm2 if self.keeps_norm or self.gram is None else self.norm_of(self.gram) ** 2
 
     def norm_of(self, gram: Floats) -> float:
         """||f|| from the kernel values of its points; never the root of a negative rounding."""

@@ -50,6 +50,10 @@ class Weights(Expansion):
     #: The features of the current row: one more than there are weights if the row joins the dictionary.
     z: Floats
 
+    def turn(self, direction: Floats) -> None:
+        self._settle_sums()
+        self.raw += direction / self.scale
+
     def place(self, slot: int, new: Newcomer, birth: int, name: int) -> None:
         """f <- f + move <z, .>: all weights move."""
         while self.size < len(self.z):
@@ -67,12 +71,11 @@ class WeightsLoop(Loop):
 
     expansion: Weights
 
-    def __init__(self, *parts: Any, **more: Any) -> None:
-        super().__init__(*parts, **more)
-        points = self.expansion
-        self.expansion = Weights(points.average, False, points.labels, self.rule.needs_trace)
-        self.expansion.rate = self.rule.rate
-        self.expansion.grow(points.outputs)
+    def _expansion(self, average: str | None, gram: bool, labels: Floats | None) -> Weights:
+        return Weights(average, gram, labels, self.rule.needs_trace)
+
+    def _placed(self, slot: int) -> None:
+        self.rule.absorbed(self.expansion.z, self.memory["rule"])  # a row is a sum of the coordinates
 
     def _forget(self, block: Floats) -> list[Event]:
         e = self.expansion

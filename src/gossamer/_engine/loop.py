@@ -33,7 +33,7 @@ class Loop:
         self.loss, self.rule, self.budget = loss, rule, budget
         self.epsilon = epsilon
         kernel = getattr(loss, "label_kernel", None)
-        self.expansion = Expansion(average, gram, None if kernel is None else np.array(kernel), rule.needs_trace)
+        self.expansion = self._expansion(average, gram, None if kernel is None else np.array(kernel))
         self.expansion.rate = rule.rate
         self.level = loss.level
         self.known = 0  # classes
@@ -98,7 +98,7 @@ class Loop:
             reach, direction = float(np.abs(move).max()), step.direction
             if direction is not None:
                 direction = np.atleast_2d(direction)
-                reach = max(reach, float(np.abs(direction).max(initial=0.0)))
+                reach = reach or float(np.abs(direction).max(initial=0.0))
             counts = reach * kappa > self.epsilon * largest
             if v is not None and trace_move is not None and self.rule.meta > 0:
                 counts |= float(np.abs(trace_move).max()) * kappa > self.epsilon * float(np.abs(v).max())
@@ -113,18 +113,30 @@ class Loop:
                         events.append(self._remove(own, block))
                 elif direction is None or np.any(move):
                     new = Newcomer(block[: e.size, t].copy(), kappa, move, f, self.updates, trace_move, v)
-                    self._admit(new, t, -self.steps if ids is None else int(ids[t]), block, cross, events)
+                    kept = self._admit(new, t, -self.steps if ids is None else int(ids[t]), block, cross, events)
+                    if not kept and direction is not None and e.size:
+                        e.turn(-direction)  # refused: the rest of its step goes with it
+            self.rule.ended(self.memory["rule"])
             while (gone := self.budget.expired(e, self.steps + 1)) is not None:
-                e.throw_away(gone)
+                drop = self.rule.drop(gone, self.memory["rule"])
+                if drop is None:
+                    e.throw_away(gone)
+                else:
+                    e.discarded += math.sqrt(max(0.0, e.square(e.coefs[:, gone])) / drop[1])
+                    self._hand_over(gone, drop[0])
+                    e.hand_over(gone, drop[0])
                 events.append(self._remove(gone, block))
             e.refresh()
         return events
 
+    def _expansion(self, average: str | None, gram: bool, labels: Floats | None) -> Expansion:
+        return Expansion(average, gram, labels, self.rule.needs_trace, self.rule.keeps_norm)
+
     def _parts(self) -> tuple[tuple[str, Rule | Budget], ...]:
         return (("rule", self.rule), ("budget", self.budget))
 
-    def _admit(self, new: Newcomer, t: int, name: int, block: Floats, cross: Floats, events: list[Event]) -> None:
-        """Ask the budget about the newcomer and apply its answer."""
+    def _admit(self, new: Newcomer, t: int, name: int, block: Floats, cross: Floats, events: list[Event]) -> bool:
+        """Ask the budget about the newcomer and apply its answer; returns whether any of its step is kept."""
         e, memory = self.expansion, self.memory["budget"]
         answer = self.budget.admit(new, e, memory)
         while answer.slot == AGAIN:
@@ -137,7 +149,9 @@ class Loop:
             new = self._renew(new, block[: e.size, t])
             answer = self.budget.admit(new, e, memory)
         new = self._reshape(new, answer, t, block, events)
-        slot, shares, lost = answer.slot, answer.shares, 0.0
+        slot, shares, pivot, lost = answer.slot, answer.shares, answer.pivot, 0.0
+        if shares is None and 0 <= slot < e.size and (drop := self.rule.drop(slot, self.memory["rule"])) is not None:
+            shares, pivot = drop
         if slot == REFUSE:
             if shares is None:
                 lost = math.sqrt(e.square(new.move) * new.kappa)
@@ -150,14 +164,18 @@ class Loop:
             e.place(slot, new, self.steps, name)
         else:
             self._hand_over(slot, shares)
-            lost = e.replace(slot, new, shares, answer.pivot, self.steps, name)
+            lost = e.replace(slot, new, shares, pivot, self.steps, name)
         if slot != REFUSE:
             block[slot, t + 1 : len(cross)] = cross[t, t + 1 :]
             events.append((PLACE, t, slot))
-            for part, one in self._parts():
-                one.placed(slot, e, self.memory[part])
+            self._placed(slot)
         if slot == REFUSE or shares is not None:
             self.budget.lost(lost, e, memory)
+        return slot != REFUSE or shares is not None
+
+    def _placed(self, slot: int) -> None:
+        for name, part in self._parts():
+            part.placed(slot, self.expansion, self.memory[name])
 
     def _reshape(self, new: Newcomer, answer: Admission, t: int, block: Floats, events: list[Event]) -> Newcomer:
         """Apply the changes of an admission to the other points, before the newcomer is placed."""

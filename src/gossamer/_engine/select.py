@@ -19,13 +19,14 @@ def make_machine(settings: Settings, X: Any, backend: str) -> Machine:
     """The fastest machine that runs these parts, or the one asked for."""
     compiled = isinstance(X, np.ndarray) and compiled_parts(settings) is not None
     native = compiled and settings.kernel.program(X.shape[1]) is not None
-    splits = compiled and settings.kernel.coordinates(X.shape[1]) is not None and not settings.budget.needs_gram
+    dense = settings.budget.needs_gram or settings.rule.needs_gram or not settings.rule.keeps_norm
+    splits = compiled and settings.kernel.coordinates(X.shape[1]) is not None and not dense
     if splits and backend in ("auto", "trees"):
         limit = settings.budget.limit
         if backend == "trees" or limit is None or limit >= CROSSOVER:
             return Trees(settings, X)
     if backend == "trees":
-        rule = "'auto' where the kernel is no sum of kernels that split, or the budget needs their values"
+        rule = "'auto' where the kernel is no sum of kernels that split, or budget or rule needs their values"
         raise _checks.wrong("Learner", "backend", rule, backend)
     if settings.track_norm:
         check_tracked(settings)

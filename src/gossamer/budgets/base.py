@@ -141,10 +141,17 @@ class Budget(Stateful):
         """Whether the kernel values of all points with each other are kept for it, as ``expansion.gram``."""
         return False
 
+    def values(self, kernel: Kernel, points: Any, X: Any) -> Floats:
+        """What the slots have to do with rows, a column for each: k(points, X), or the features."""
+        return np.asarray(kernel(points, X), dtype=np.float64)
+
     def check(self, kernel: Kernel, loss: Loss, rule: Rule, backend: str) -> None:
         """Raise for parts of a learner that do not go with this budget."""
-        if self.needs_gram and backend == "trees":
-            what = f"'auto', 'native' or 'numpy' with {type(self).__name__}"
+        if not rule.keeps_norm and (self.limit or 0) > LARGEST_GRAM:
+            what = f"None or at most {LARGEST_GRAM} points with {type(rule).__name__}, which keeps a matrix of them"
+            raise _checks.wrong("Learner", "budget", what, self)
+        if backend == "trees" and (self.needs_gram or not rule.keeps_norm):
+            what = f"'auto', 'native' or 'numpy' with {type(self if self.needs_gram else rule).__name__}"
             raise _checks.wrong("Learner", "backend", what, backend)
 
     def resolve(self, X: Any) -> Budget:

@@ -35,6 +35,7 @@ class _Space(Budget):
     size: int
 
     def check(self, kernel: Kernel, loss: Loss, rule: Rule, backend: str) -> None:
+        super().check(kernel, loss, rule, backend)
         if rule.needs_ids or rule.needs_gram:
             what = f"one without a coefficient for each example, or a direction, with {type(self).__name__}"
             raise _checks.wrong("Learner", "rule", what, rule)
@@ -92,6 +93,11 @@ class Nystrom(_Space):
         program, nothing = kernel.program(X.shape[1]), np.empty((0, X.shape[1]), dtype=X.dtype)
         return {"kernel": program, "limit": self.size, "tolerance": self.least(X.dtype), "frequencies": nothing}
 
+    def values(self, kernel: Kernel, points: Any, X: Any) -> Floats:
+        whitening = Whitening()
+        whitening.factor = np.asarray(np.linalg.cholesky(super().values(kernel, points, points)), dtype=np.float64)
+        return whitening.features(super().values(kernel, points, X))
+
     def least(self, dtype: Any) -> float:
         """The share of k(x, x) from which a row is outside the span, or inside."""
         return max(float(self.tolerance), UNITS * float(np.finfo(dtype or np.float64).eps))
@@ -143,6 +149,9 @@ class Fourier(_Space):
         """The options of the compiled engine for rows like those of X."""
         frequencies = self.frequencies(kernel, X)
         return {"kernel": [("linear", ())], "limit": 0, "tolerance": 0.0, "frequencies": frequencies}
+
+    def values(self, kernel: Kernel, points: Any, X: Any) -> Floats:
+        return waves(points[: self.size // 2], X)
 
     def frequencies(self, kernel: Kernel, X: Array) -> Array:
         """The frequencies for rows like those of X, one in each row."""

@@ -47,6 +47,8 @@ class Merge(_Sized):
         super().check(kernel, loss, rule, backend)
         if type(kernel) is not Gaussian:
             raise _checks.wrong("Learner", "kernel", "a Gaussian with a Merge budget", kernel)
+        if not rule.keeps_norm:
+            raise _checks.wrong("Learner", "budget", f"another one, such as Project, with {type(rule).__name__}", self)
         if rule.needs_ids:
             raise _checks.wrong("Learner", "budget", f"another one where examples come back ({rule})", self)
 

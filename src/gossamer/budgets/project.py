@@ -210,7 +210,7 @@ class Auto(_Projecting):
         state["window"] += 1
         if state["window"] < self.room(state):
             return
-        if state["window_lost"] > self.share * math.sqrt(expansion.norm2):
+        if state["window_lost"] > self.share * math.sqrt(expansion.squared_norm):
             state["room"] = float(min(self.limit, 2 * self.room(state)))
         state["window"], state["window_lost"] = 0, 0.0
 

@@ -18,6 +18,7 @@ from gossamer.estimators.classic import (
 )
 from gossamer.estimators.combine import merge
 from gossamer.estimators.generic import OnlineClassifier, OnlineDetector, OnlineRegressor
+from gossamer.estimators.newton import NewtonClassifier, NewtonRegressor
 from gossamer.estimators.papers import (
     NORMAClassifier,
     NORMADetector,
@@ -41,6 +42,8 @@ __all__ = [
     "NORMAClassifier",
     "NORMADetector",
     "NORMARegressor",
+    "NewtonClassifier",
+    "NewtonRegressor",
     "OnlineClassifier",
     "OnlineDetector",
     "OnlinePipeline",

@@ -236,7 +236,7 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
         shuffle, random_state : as in `AdditiveRegressor`.
     method : "silk" for implicit steps; "projection" for Herbster's projection onto the functions that are right by
         ``margin``, and onto those with a norm of at most ``radius`` (2001, Figs. 2 and 3), for two classes.
-    loss : "hinge", "squared_hinge" (two classes) or "logistic"; "hinge" with "projection".
+    loss : "hinge", "squared_hinge" or "logistic"; "hinge" with "projection".
     margin : rho, of the hinges.
     radius : gamma, the largest norm, for "projection"; None does not constrain it.
 

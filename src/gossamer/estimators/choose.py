@@ -7,12 +7,12 @@ from typing import Any, cast
 import numpy as np
 
 from gossamer import _checks, _registry
-from gossamer.budgets import Budget, Oldest, Smallest, as_budget
+from gossamer.budgets import Budget, Oldest, Project, Smallest, as_budget
 from gossamer.exceptions import ParameterError
 from gossamer.losses import Loss, Multiclass, Taxonomy
 
 
-def choose_budget(estimator: Any, policy: type[Oldest] | type[Smallest]) -> Budget | None:
+def choose_budget(estimator: Any, policy: type[Oldest] | type[Smallest] | type[Project]) -> Budget | None:
     """A budget from a number (the paper's policy), a Budget, a name ("project", "project:64", "auto", ...) or None."""
     size = estimator.budget
     if size is None or isinstance(size, Budget):

@@ -149,7 +149,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             scores, _ = inputs.learn(learner, X[:split], 2.0 * codes[:split] - 1.0, cut[0])
         later.kernel = learner.kernel
         learner.retire()
-        later.restore(_labels.widened(learner.state()))
+        later.restore(_labels.widened(learner.state(), later.loss.widening))
         try:
             rest, _ = inputs.learn(later, X[split:], codes[split:], cut[1])
         except BaseException:  # a user's kernel has failed: undo the first part as well
@@ -225,11 +225,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             return False
         return bool(loss.log_odds)
 
-    @available_if(_log_odds)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._log_odds())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, for the logistic loss."""
         made = self._predictions(X)
-        return _labels.probabilities(made.decision(), len(made.order))
+        return _labels.probabilities(self._as_log_odds(made.decision(), X), len(made.order))
+
+    def _as_log_odds(self, scores: Floats, X: Any) -> Floats:
+        return scores
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]

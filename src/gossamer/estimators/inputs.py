@@ -119,6 +119,13 @@ def score(learner: Learner, X: Any, average: bool) -> tuple[Floats, Floats]:
     return _stacked([scores for scores, _ in found]), np.concatenate([levels for _, levels in found])
 
 
+def variance(learner: Learner, X: Any) -> Floats:
+    """`Learner.variance`, for sparse rows too."""
+    if not _sparse(learner, X):
+        return learner.variance(X)
+    return np.concatenate([learner.variance(dense) for _, dense in _parts(_csr(learner, X))])
+
+
 def check(learner: Learner, X: Any) -> Any:
     """`Learner.check_rows`, for sparse rows too."""
     if not _sparse(learner, X):

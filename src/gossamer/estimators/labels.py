@@ -54,13 +54,13 @@ def encode(labels: Array, order: Sequence[Any]) -> Floats | None:
     return None if missing else codes
 
 
-def widened(state: State | None) -> State | None:
-    """The state of a score for two classes as a state of a score for each, with the same difference."""
+def widened(state: State | None, share: float) -> State | None:
+    """The state of a score for two classes as a state of a score for each: g_1 = -g_0 = share * f."""
     if state is None:
         return None
     rows = {name: getattr(state, name) for name in HALVED}
-    halves = {name: np.vstack([-0.5 * values, 0.5 * values]) for name, values in rows.items() if len(values)}
-    return state.replace(**halves, norm2=0.5 * state.norm2, inner=0.5 * state.inner, known=2)
+    halves = {name: np.vstack([-share * values, share * values]) for name, values in rows.items() if len(values)}
+    return state.replace(**halves, norm2=2 * share**2 * state.norm2, inner=2 * share**2 * state.inner, known=2)
 
 
 def count_known(codes: Floats, known: int) -> Ints:

@@ -42,7 +42,7 @@ class NORMAClassifier(_Norma, OnlineClassifier):
     Parameters
     ----------
     kernel : a Kernel, a name or a function of two batches.
-    loss : "hinge", "squared_hinge" (two classes) or "logistic"; or a Loss with its own parameters.
+    loss : "hinge", "squared_hinge" or "logistic"; or a Loss with its own parameters.
     rate, schedule : eta and how it changes: "constant", "inverse_sqrt" or a function of t.
     reg : lambda, the weight of the norm; the model forgets by 1 - rate * reg per round.
     margin : rho. With ``nu`` it adapts so that a fraction nu of the rows are margin errors.
@@ -138,7 +138,7 @@ class SILKClassifier(_Silk, OnlineClassifier):
     Parameters
     ----------
     kernel, schedule, margin, fit_intercept, average, n_passes, shuffle, random_state : as in `NORMAClassifier`.
-    loss : "hinge", "squared_hinge" (two classes) or "logistic"; or a Loss with its own parameters.
+    loss : "hinge", "squared_hinge" or "logistic"; or a Loss with its own parameters.
     C : weight of the loss: the largest coefficient a row can get (about).
     rate : eta; the steps are safe for any value.
     reg : lambda; the model forgets by 1 / (1 + rate * reg) per round.

@@ -6,7 +6,7 @@ A new loss needs ``value`` and ``slope`` only; its implicit step is then found b
 
 from gossamer import _registry
 from gossamer.losses.base import Loss, LossReport, check_loss
-from gossamer.losses.multiclass import Multiclass, Softmax
+from gossamer.losses.multiclass import Multiclass, OneVsRest, Softmax
 from gossamer.losses.scalar import (
     EpsilonInsensitive,
     Hinge,
@@ -29,6 +29,7 @@ __all__ = [
     "LossReport",
     "Multiclass",
     "Novelty",
+    "OneVsRest",
     "Pinball",
     "Softmax",
     "Squared",

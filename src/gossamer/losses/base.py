@@ -13,6 +13,9 @@ from gossamer import _checks
 from gossamer._registry import twin_of
 from gossamer._typing import Array
 
+#: The least curvature that a second-order step with a smooth loss of classes counts.
+LEAST_STIFFNESS = 1e-4
+
 Real = Any  # a float, or an array of them: every formula of a loss is written for both
 
 
@@ -30,6 +33,8 @@ class Loss:
     steepest: ClassVar[float] = math.inf
     #: The field that adapts when ``nu`` is given.
     adaptive: ClassVar[str | None] = None
+    #: The score of two classes, as a part of that of each class when a third comes: g_1 = -g_0 = widening * f.
+    widening: ClassVar[float] = 0.5
     #: Whether scores are log-odds: their logistic function, or softmax, is a probability.
     log_odds: ClassVar[bool] = False
 
@@ -111,6 +116,20 @@ class Loss:
     def bend(self, z: Any, y: Any, v: Any) -> Any:
         """The second derivative at z, applied to v."""
         return self.curvature(z, y) * v
+
+    def stiffness(self, z: Any, y: Any, slope: Any) -> float:
+        """The curvature that a second-order step (`gossamer.rules.Newton`) counts at the score z where it ends, with
+        this slope of the loss; with a score per class, the mean over them.
+
+        By default the second derivative. Where that is 0: 1 for classes and novelty, as AROW has it; for real targets
+        |slope / residual|, at most 1, as in iteratively reweighted least squares.
+        """
+        if self.target == "label":
+            return float(np.mean(slope != 0))
+        bend = self.curvature(z, y)
+        if bend > 0 or self.target != "real":
+            return bend or 1.0
+        return abs(slope / (y - z)) if abs(slope) < abs(y - z) else 1.0
 
     def joint(self, p: float, y: float, kappa: float, weight: float, rate: float) -> tuple[float, float]:
         """The coefficient and the level after a joint implicit step in both, where a loss has it (ALGORITHMS 2.3)."""

@@ -16,7 +16,7 @@ from scipy.special import log_softmax, softmax, wrightomega
 
 from gossamer import _checks
 from gossamer._typing import Floats
-from gossamer.losses.base import Loss
+from gossamer.losses.base import LEAST_STIFFNESS, Loss
 
 #: The largest number of classes: a score for each is allocated with the first row.
 MOST_CLASSES = 2**20
@@ -239,6 +239,10 @@ class Softmax(Loss):
         p = softmax(z)
         return np.asarray(p * (v - p @ v))
 
+    def stiffness(self, z: Floats, y: int, slope: Floats) -> float:
+        p = softmax(z)
+        return max(LEAST_STIFFNESS, float(np.mean(p * (1 - p))))
+
     def implicit_many(
         self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
     ) -> Floats:
@@ -267,6 +271,67 @@ class Softmax(Loss):
 
     def numbers(self) -> tuple[float, ...]:
         return (float(self.classes or 0),)
+
+
+@dataclass(frozen=True)
+class OneVsRest(Loss):
+    """sum_j max(0, margin - s_j z_j)^2 / 2, with s_j = 1 for the class y and -1 for the others: a squared hinge for
+    each class against the rest.
+
+    Parameters
+    ----------
+    classes : the number of classes, if known; None lets classes join later.
+    margin : the score from which a class loses nothing.
+
+    >>> OneVsRest().value(np.array([0.5, -0.5, 0.0]), 0)
+    0.75
+    >>> OneVsRest().implicit_many(np.array([0.5, -0.5, 0.0]), 0, kappa=1.0, weight=1.0).tolist()
+    [0.25, -0.25, -0.5]
+    """
+
+    twin: ClassVar[str] = "one_vs_rest"
+    widening: ClassVar[float] = 1.0
+    target: ClassVar[str] = "label"
+    classes: int | None = None
+    margin: float = 1.0
+
+    def __post_init__(self) -> None:
+        _checks.number(self, "margin", self.margin, 0.0, math.inf)
+        if self.classes is not None:
+            _checks.whole(self, "classes", self.classes, 1, MOST_CLASSES)
+
+    def missing(self, z: Floats, y: int) -> Floats:
+        """s_j times what each class is short of its margin."""
+        short: Floats = -np.maximum(0.0, self.margin + z)
+        short[y] = max(0.0, self.margin - z[y])
+        return short
+
+    def value(self, z: Floats, y: int) -> float:
+        return 0.5 * float(np.sum(self.missing(z, y) ** 2))
+
+    def values(self, Z: Floats, y: Any) -> Floats:
+        """`value` for many rows; -inf in Z for a class that is not known yet."""
+        rows, short = np.arange(len(Z)), np.maximum(0.0, self.margin + Z)
+        short[rows, y] = np.maximum(0.0, self.margin - Z[rows, y])
+        return np.asarray(0.5 * np.sum(short**2, axis=1))
+
+    def slope(self, z: Floats, y: int) -> Floats:
+        return -self.missing(z, y)
+
+    def bend(self, z: Floats, y: int, v: Floats) -> Floats:
+        """The second derivative at z, applied to v."""
+        return np.asarray(np.where(self.missing(z, y) != 0, v, 0.0))
+
+    def implicit_many(
+        self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
+    ) -> Floats:
+        """Each class by itself, as `SquaredHinge`."""
+        if not apart(p, y):
+            return np.zeros(len(p))
+        return np.asarray(self.missing(p, y) / (1.0 / weight + kappa))
+
+    def numbers(self) -> tuple[float, ...]:
+        return (float(self.classes or 0), self.margin)
 
 
 def _square(owner: object, name: str, values: Any, classes: int | None) -> Floats:

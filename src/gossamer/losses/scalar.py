@@ -13,8 +13,8 @@ from scipy.special import expit
 
 from gossamer import _checks
 from gossamer._registry import as_part
-from gossamer.losses.base import Loss, Real
-from gossamer.losses.multiclass import Multiclass, Softmax
+from gossamer.losses.base import LEAST_STIFFNESS, Loss, Real
+from gossamer.losses.multiclass import Multiclass, OneVsRest, Softmax
 
 
 def _positive(value: Real) -> Real:
@@ -107,6 +107,9 @@ class SquaredHinge(Loss):
     def curvature(self, z: float, y: float) -> float:
         return float(y * z < self.margin)
 
+    def for_classes(self, classes: int | None) -> Loss | None:
+        return OneVsRest(classes, self.margin)
+
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
         return y * max(0.0, self.margin - y * p) / (1.0 / weight + kappa)
 
@@ -135,6 +138,9 @@ class Logistic(Loss):
 
     def curvature(self, z: float, y: float) -> float:
         return float(expit(z) * expit(-z))
+
+    def stiffness(self, z: float, y: float, slope: float) -> float:
+        return max(LEAST_STIFFNESS, self.curvature(z, y))
 
     def for_classes(self, classes: int | None) -> Loss | None:
         return Softmax(classes)

@@ -7,6 +7,7 @@ from gossamer import _registry
 from gossamer.rules.base import Example, Rule, Step, as_rule
 from gossamer.rules.descent import SVMD, Gradient, Implicit
 from gossamer.rules.margin import ALMA, ROMMA, Adatron, PassiveAggressive, Perceptron, Projection
+from gossamer.rules.newton import Newton
 
 __all__ = [
     "ALMA",
@@ -16,6 +17,7 @@ __all__ = [
     "Example",
     "Gradient",
     "Implicit",
+    "Newton",
     "PassiveAggressive",
     "Perceptron",
     "Projection",

@@ -71,8 +71,10 @@ class Rule(Stateful):
     needs_trace: ClassVar[bool] = False
     #: Whether an example may come back under its id and change its own coefficient.
     needs_ids: ClassVar[bool] = False
-    #: Whether its steps have a direction: then the kernel values of all points with each other are kept.
+    #: Whether its steps have a direction and need the norm: then the kernel values of all points are kept.
     needs_gram: ClassVar[bool] = False
+    #: Whether the norm of f is kept up to date; otherwise, as steps move all points, it is computed when asked for.
+    keeps_norm: ClassVar[bool] = True
     rate: float = 1.0
     schedule: Schedule = "constant"
     #: How fast the step size adapts, for a rule with a trace; with 0 the trace counts for nothing.
@@ -87,6 +89,19 @@ class Rule(Stateful):
     def step(self, loss: Loss, e: Example) -> Step:
         """The update for one example."""
         raise NotImplementedError
+
+    def drop(self, slot: int, state: dict[str, Any]) -> tuple[Floats, float] | None:
+        """How the others take over the function of a point that the budget drops: their shares in it, as in
+        `gossamer.budgets.Admission`, and the pivot. None: not at all, it is lost."""
+        return None
+
+    def variance(self, values: Floats, kappas: Floats, state: dict[str, Any]) -> Floats:
+        """The variance left at rows with these kernel values, a column for each, of a rule that learns it; ``state`` is
+        packed."""
+        raise NotImplementedError
+
+    def ended(self, state: dict[str, Any]) -> None:
+        """A round has ended, with or without a step."""
 
     def check(self, loss: Loss) -> None:
         """Raise if the rule does not support the loss."""

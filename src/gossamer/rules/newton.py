@@ -1,0 +1,218 @@
+"""Second-order steps: the implicit step in a metric that is learned (SECOND_ORDER.md has the mathematics)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gossamer import _checks
+from gossamer._typing import Floats
+from gossamer.losses import Loss
+from gossamer.rules.base import Example, Rule, Step
+
+if TYPE_CHECKING:
+    from gossamer._engine.expansion import Expansion
+
+#: Of k(x, x): where the variance that is left is smaller, there is nothing to learn but rounding.
+LEAST_VARIANCE = 1e-9
+#: The factor of the metric is folded into it before it falls below.
+SMALLEST_FACTOR = 1e-6
+
+
+@dataclass(frozen=True)
+class Newton(Rule):
+    """The implicit step in the metric of what is already known: recursive least squares, the online Newton step, AROW.
+
+    The state is a matrix A over the points. With k = k(points, x), v = A k and s^2 = k(x, x) - k.v, the variance left
+    at x, f moves along the covariance with x, which is u = k(x, .) - sum_j v_j k(x_j, .):
+
+    f <- f + g u,   g = argmin s^2 g^2 / 2 + loss(f(x) + g s^2) / noise,   A <- A + w u u',   w = h / (1 + h s^2)
+
+    with h the curvature of the loss over the noise where the step ends (`Loss.stiffness`). Directions that the data has
+    settled become stiff, others stay soft. A row without a step costs no more than with `Implicit`, one with a step
+    O(points^2).
+
+    The squared loss gives kernel recursive least squares (Engel, Mannor, Meir 2004) and, without a budget, exactly the
+    mean of Gaussian process regression; with forgetting KRLS-T (Van Vaerenbergh, Lazaro-Gredilla, Santamaria 2012); the
+    squared hinge AROW (Crammer, Kulesza, Dredze 2009). A budget that projects projects A too. Where a budget drops a
+    point, the observation is deleted: with `Oldest` this is sliding-window KRLS (Van Vaerenbergh, Via, Santamaria
+    2006).
+
+    Parameters
+    ----------
+    noise : the variance of the targets' noise; 1 / noise is the weight of the loss.
+    forgetting : the factor of recursive least squares, in (0, 1]: A <- forgetting A, f <- sqrt(forgetting) f after each
+        row. 1 forgets nothing.
+    settling : the noise of step t is noise + settling / t: for targets whose units are learned on the way, so that the
+        first ones, in units that were not yet known well, do not count for ever.
+
+    >>> from gossamer.losses import Squared
+    >>> rule = Newton(noise=1.0)
+    >>> start = rule.unpack(rule.initial_state(), 0)
+    >>> rule.step(Squared(), Example(0.0, 0.0, 2.0, 1.0, row=np.zeros(0), state=start))[:2]
+    (1.0, 1.0)
+    """
+
+    twin: ClassVar[str] = "newton"
+    keeps_norm: ClassVar[bool] = False
+    rate: ClassVar[float] = 0.05  # type: ignore[misc] # of the level of a loss with nu
+    noise: float = 0.1
+    forgetting: float = 1.0
+    settling: float = 0.0
+
+    def __post_init__(self) -> None:
+        _checks.number(self, "noise", self.noise, 0.0, math.inf)
+        _checks.number(self, "forgetting", self.forgetting, 0.0, 1.0, "right")
+        _checks.number(self, "settling", self.settling, 0.0, math.inf, "left")
+
+    def check(self, loss: Loss) -> None:
+        super().check(loss)
+        if getattr(loss, "margin", None) == 0 and not loss.adapts:
+            raise _checks.wrong(loss, "margin", "positive with Newton (f = 0 would never be left)", 0)
+        if getattr(loss, "label_kernel", None) is not None:
+            raise _checks.wrong("Learner", "loss", "without a label kernel with Newton", loss)
+        if loss.target == "label" and type(loss).implicit_many is Loss.implicit_many:
+            raise _checks.wrong("Learner", "loss", "one that defines implicit_many with Newton", loss)
+
+    def step(self, loss: Loss, e: Example) -> Step:
+        keep, many = math.sqrt(self.forgetting), loss.target == "label"
+        z: Any = e.value + e.offset
+        y: Any = int(e.y) if many else e.y
+        level = loss.level
+        if loss.adapts and not many and e.weight > 0:
+            level = loss.adapt(z, y, e.rate * e.weight)
+        rest = Step(keep, 0.0 * z, e.offset, level)
+        e.state["v"] = None
+        if not (e.kappa > 0 and e.weight > 0 and np.any(loss.slope(z, y))):
+            return rest
+        v, variance, _ = self._look(e.row, e.kappa, e.state)
+        if variance <= LEAST_VARIANCE * e.kappa:
+            return rest
+        weight = e.weight / (self.noise + self.settling / (e.updates + 1))
+        g = loss.implicit_many(z, y, variance, weight, z) if many else loss.implicit(z, y, variance, weight)
+        if not np.any(g):
+            return rest
+        h = weight * loss.stiffness(z + variance * g, y, -g / weight)
+        e.state.update(v=v, w=h / (1.0 + h * variance))
+        return Step(keep, keep * g, e.offset, level, None, -keep * np.multiply.outer(g, v))
+
+    @staticmethod
+    def _look(row: Floats, kappa: float, state: dict[str, Any]) -> tuple[Floats, float, float]:
+        """v = A k and the variance at x; and the factor by which A must shrink lest rounding makes it negative."""
+        known = len(state["metric"])
+        v = np.zeros(len(row))
+        v[:known] = state["factor"] * (state["metric"] @ row[:known])
+        covered = float(row @ v)
+        shrink = kappa / covered if covered > kappa else 1.0
+        return shrink * v, kappa - min(max(0.0, covered), kappa), shrink
+
+    def variance(self, values: Floats, kappas: Floats, state: dict[str, Any]) -> Floats:
+        metric = state["factor"] * square(state["metric"])
+        known = values[: len(metric)]
+        return np.asarray(np.clip(kappas - np.sum(known * (metric @ known), axis=0), 0.0, kappas))
+
+    # the metric as the points change: a change of the points is a linear map P of the coefficients, A <- P A P'
+
+    def placed(self, slot: int, expansion: Expansion, state: dict[str, Any]) -> None:
+        u = -state["v"]
+        u = np.append(u, 0.0) if slot == len(u) else u
+        u[slot] += 1.0
+        self._learn(u, state)
+
+    def absorbed(self, shares: Floats, state: dict[str, Any]) -> None:
+        u = shares.copy()
+        u[: len(state["v"])] -= state["v"]
+        self._learn(u, state)
+
+    def _learn(self, u: Floats, state: dict[str, Any]) -> None:
+        known = len(state["metric"])
+        state["metric"] = np.pad(state["metric"], (0, len(u) - known))
+        state["metric"] += np.multiply.outer(state["w"] / state["factor"] * u, u)
+        state["v"] = None
+
+    def handed_over(self, slot: int, shares: Floats, state: dict[str, Any]) -> None:
+        change = shares.copy()
+        change[slot] -= 1.0
+        column = state["metric"][slot].copy()
+        cross = np.multiply.outer(change, column + 0.5 * column[slot] * change)
+        state["metric"] += cross + cross.T
+        if state["v"] is not None:
+            state["v"] = state["v"] + state["v"][slot] * change
+
+    def drop(self, slot: int, state: dict[str, Any]) -> tuple[Floats, float] | None:
+        """The observation of a slot is deleted: A becomes its Schur complement, a_j falls by a_i A_ji / A_ii."""
+        column = state["factor"] * state["metric"][slot]
+        newcomer = 0.0
+        if state["v"] is not None:  # with the newcomer, which will take the slot
+            column = column + state["w"] * state["v"][slot] * state["v"]
+            newcomer = -state["w"] * state["v"][slot]
+        pivot = float(column[slot])
+        if not pivot > 0:
+            return np.zeros(len(column)), math.inf
+        shares = -column / pivot
+        shares[slot] = -newcomer / pivot
+        return shares, pivot
+
+    def removed(self, slot: int, expansion: Expansion, state: dict[str, Any]) -> None:
+        metric, last = state["metric"], len(state["metric"]) - 1
+        metric[slot], metric[:, slot] = metric[last], metric[:, last]
+        metric[slot, slot] = metric[last, last]
+        state["metric"] = metric[:last, :last].copy()
+        if state["v"] is not None:
+            state["v"][slot] = state["v"][last]
+            state["v"] = state["v"][:last]
+
+    def ended(self, state: dict[str, Any]) -> None:
+        state["v"] = None
+        if self.forgetting == 1.0:
+            return
+        state["factor"] *= self.forgetting
+        if state["factor"] < SMALLEST_FACTOR:
+            state["metric"] *= state["factor"]
+            state["factor"] = 1.0
+
+    def forgotten(self, state: dict[str, Any]) -> None:
+        state.update(self.unpack(self.initial_state(), 0))
+
+    def initial_state(self) -> dict[str, Any]:
+        return {"metric": np.zeros(0), "factor": 1.0}
+
+    def unpack(self, state: dict[str, Any], size: int) -> dict[str, Any]:
+        return {"metric": square(state["metric"]), "factor": state["factor"], "v": None, "w": 0.0}
+
+    def pack(self, state: dict[str, Any]) -> dict[str, Any]:
+        metric = state["metric"]
+        return {"metric": metric[np.tril_indices(len(metric))], "factor": state["factor"]}
+
+    def check_state(self, state: dict[str, Any], size: int) -> None:
+        metric, factor = state["metric"], state["factor"]
+        if not 0 < factor <= 1:
+            raise _wrong("factor", "a number in (0, 1]", factor)
+        rows = (math.isqrt(8 * len(metric) + 1) - 1) // 2
+        if rows * (rows + 1) // 2 != len(metric) or rows > size:
+            raise _wrong("metric", f"the lower triangle of a matrix of {size} rows", f"{len(metric)} numbers")
+        diagonal = metric[np.cumsum(np.arange(1, rows + 1)) - 1]
+        if not (np.isfinite(metric).all() and (diagonal >= -1e-9 * max(1.0, np.abs(metric).max(initial=0.0))).all()):
+            raise _wrong("metric", "finite, and positive on its diagonal", "another")
+
+    def numbers(self) -> tuple[float, ...]:
+        return (*super().numbers(), float(self.noise), float(self.forgetting), float(self.settling))
+
+
+def square(triangle: Floats) -> Floats:
+    """The symmetric matrix of a lower triangle.
+
+    >>> square(np.array([1.0, 2.0, 3.0])).tolist()
+    [[1.0, 2.0], [2.0, 3.0]]
+    """
+    rows = (math.isqrt(8 * len(triangle) + 1) - 1) // 2
+    matrix = np.zeros((rows, rows))
+    matrix[np.tril_indices(rows)] = triangle
+    return matrix + np.tril(matrix, -1).T
+
+
+def _wrong(name: str, rule: str, got: Any) -> ValueError:
+    return _checks.wrong("Learner", f"state.rule[{name!r}]", rule, got)

@@ -6,7 +6,7 @@ error y f(x) <= margin, of the score made before the label was used; all learner
 Corrections to the papers follow ALGORITHMS 12 and 14.
 
 >>> len(ALL), ALL["norma_regret"].source
-(30, 'Kivinen et al. 2004, Theorem 4')
+(33, 'Kivinen et al. 2004, Theorem 4')
 """
 
 from gossamer.bounds.comparators import (
@@ -14,6 +14,7 @@ from gossamer.bounds.comparators import (
     Rivals,
     cumulative_risk,
     largest_kappa,
+    log_det,
     margin_deficit,
     path_lengths,
     values,
@@ -28,6 +29,7 @@ from gossamer.bounds.ilk import (
     silk_regret,
     silk_tracking,
 )
+from gossamer.bounds.newton import arow_mistakes, newton_identity, newton_regret
 from gossamer.bounds.norma import (
     alarm_deviation,
     alarm_fraction,
@@ -70,6 +72,7 @@ __all__ = [
     "alarm_fraction",
     "alma_corrections",
     "alma_parameters",
+    "arow_mistakes",
     "cumulative_risk",
     "ilk_contraction",
     "ilk_mistakes",
@@ -77,7 +80,10 @@ __all__ = [
     "ilk_norm",
     "ilk_regret",
     "largest_kappa",
+    "log_det",
     "margin_deficit",
+    "newton_identity",
+    "newton_regret",
     "norma_largest_risk",
     "norma_margin_errors",
     "norma_margin_errors_parameters",

@@ -80,6 +80,19 @@ def largest_kappa(kernel: Any, X: Any) -> float:
     return float(np.max(as_kernel(kernel).diag(X)))
 
 
+def log_det(kernel: Any, X: Any, noise: float) -> float:
+    """ln det(I + K / noise) for the kernel matrix K of the rows, as in bounds on second-order learners: how many
+    directions the rows have, and how far each goes beyond the noise.
+
+    >>> from gossamer.kernels import Linear
+    >>> round(log_det(Linear(), np.array([[1.0], [2.0]]), 5.0) / math.log(2.0), 12)
+    1.0
+    """
+    _checks.number("log_det", "noise", noise, 0.0, math.inf)
+    gram = np.asarray(as_kernel(kernel)(X, X), dtype=np.float64)
+    return float(np.log1p(np.maximum(0.0, np.linalg.eigvalsh(gram)) / noise).sum())
+
+
 def values(comparators: Comparator | Sequence[Comparator], X: Any) -> Floats:
     """g_t(x_t) for every round t, for a single comparator or a comparator per row.
 

@@ -152,6 +152,8 @@ public:
         }
         // its scores once more, after the coefficients have changed
         void predict() { loop_.see(t_, block_); }
+        // the same for the rule, after points have left
+        void renew() { loop_.renew(kappa); }
 
         void finish() {
             if (all_changed_ || loop_.moves_all_) loop_.sums_.all(expansion, block_.g, t_ + 1);
@@ -507,6 +509,10 @@ private:
             },
             [](Values&, int) {});
         return true;
+    }
+
+    void renew(double kappa) {
+        if (rule_follows_) std::visit([&](auto& r) { r.renewed(row_.data(), expansion.size(), kappa); }, rule);
     }
 
     void absorbed(const double* shares) {

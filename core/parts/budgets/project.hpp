@@ -38,9 +38,11 @@ template <class Self> struct Projecting : BudgetBase {
             return;
         }
         if (!q.active) {  // full for the first time
+            const int before = e.size();
             invert_independent(newcomer);
             q.solve(newcomer.row(), newcomer.stride(), newcomer.kappa);
             newcomer.predict();
+            if (e.size() < before) newcomer.renew();
         }
         const double whole = e.square(newcomer.move());
         const bool known = q.residual <= std::max(tolerance, Inverse::least_pivot) * newcomer.kappa;
@@ -154,16 +156,32 @@ private:
                         tiles<double>().rank_two(a.data(), a[slot], weights.data(), 0.0, weights.data(), e.size());
                         a[slot] = 0;
                     };
-                    newcomer.handed_over(slot, weights.data(), 1);
                     newcomer.change_all(hand_over, hand_over);
                     e.discarded += std::sqrt(outside * e.square(move.data()));
                     e.refresh_in = 0;
                     gone.push_back(slot);
                     return true;
                 });
+            if (!gone.empty()) tell(newcomer, gone);
             if (!gone.empty()) q.clear();
             for (auto slot = gone.rbegin(); slot != gone.rend(); ++slot) newcomer.remove(*slot);
         } while (!gone.empty());
+    }
+
+    // A rule with a metric needs the orthogonal projection of the points that leave on all that stay, whose Q there is.
+    template <class N> void tell(N& newcomer, const std::vector<int>& gone) {
+        const Expansion& e = newcomer.expansion;
+        std::vector<int> kept;
+        for (int i = 0; i < e.size(); ++i)
+            if (!std::binary_search(gone.begin(), gone.end(), i)) kept.push_back(i);
+        Values nearest;
+        for (int slot : gone) {
+            nearest.assign(e.size(), 0.0);
+            for (std::size_t i = 0; i < kept.size(); ++i)
+                for (std::size_t j = 0; j < kept.size(); ++j)
+                    nearest[kept[i]] += inverse().at(static_cast<int>(i), static_cast<int>(j)) * e.between(kept[j], slot);
+            newcomer.handed_over(slot, nearest.data(), 1);
+        }
     }
 };
 

@@ -92,6 +92,7 @@ struct RuleBase {
     void absorbed(const double*, int) {}         // the newcomer's step was taken along these shares of the points
     void handed_over(int, const double*) {}      // a slot's function goes to the others: their shares, less 1 at the slot
     void removed(int) {}                         // the last slot has taken the place of a slot
+    void renewed(const double*, int, double) {}  // points have left since the step: the kernel values now, and k(x, x)
     void forgotten() {}                          // all points have left
     void ended() {}                              // a round, with or without a step
     double drop(int, Values&) const { return 0; }  // the shares of the others in a slot that is dropped, and the pivot; 0: none

@@ -63,6 +63,7 @@ struct Newton : RuleBase {
             stiffness = gossamer::stiffness(loss, e.score() + variance * move[0], e.y, -move[0] / c);
         }
         const double h = c * stiffness;
+        stiffness_ = h;
         weight_ = h / (1 + h * variance);
         for (int j = 0; j < e.n; ++j) move[j] *= keep;
         if (covered_ > e.kappa)  // rounding: the metric counts as a little smaller
@@ -105,6 +106,14 @@ struct Newton : RuleBase {
         for (double& share : shares) share = pivot > 0 ? -share / pivot : 0.0;
         return pivot > 0 ? pivot : INFINITY;
     }
+    void renewed(const double* row, int n, double kappa) {
+        pending_.assign(n, 0.0);
+        const Along along{row, pending_.data(), n};
+        solve(along);
+        const double shrink = covered_ > kappa ? kappa / covered_ : 1.0;
+        for (double& x : pending_) x *= shrink;
+        weight_ = stiffness_ / (1 + stiffness_ * (kappa - clip(covered_, 0.0, kappa)));
+    }
     void removed(int slot) {
         settle();
         state.metric.remove(slot);
@@ -128,7 +137,7 @@ struct Newton : RuleBase {
     }
 
 private:
-    mutable double covered_ = 0, weight_ = 0;  // of the last example: k A k and w
+    mutable double covered_ = 0, stiffness_ = 0, weight_ = 0;  // of the last example: k A k, h and w
     mutable Values slope_, product_;
     Values pending_, change_;  // u, as far as it is known; a map of the points that the metric has not seen yet
     int slot_ = -1;            // the slot that it hands over

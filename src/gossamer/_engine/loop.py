@@ -142,11 +142,13 @@ class Loop:
         while answer.slot == AGAIN:
             for gone in answer.departures:
                 e.discarded += math.sqrt(gone.outside * e.square(e.coefs[:, gone.slot]))
-                self._hand_over(gone.slot, gone.shares)
+                self._hand_over(gone.slot, gone.shares if gone.nearest is None else gone.nearest)
                 e.hand_over(gone.slot, gone.shares)
                 e.refresh_in = 0
             events += [self._remove(gone.slot, block) for gone in reversed(answer.departures)]
             new = self._renew(new, block[: e.size, t])
+            if answer.departures:
+                self.rule.renewed(new.row, new.kappa, self.memory["rule"])
             answer = self.budget.admit(new, e, memory)
         new = self._reshape(new, answer, t, block, events)
         slot, shares, pivot, lost = answer.slot, answer.shares, answer.pivot, 0.0

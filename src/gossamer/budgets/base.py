@@ -60,7 +60,8 @@ class Blend(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """A point is evicted; the others take over its function but for a part of squared norm ``outside``.
+    """A point is evicted; the others take over its function but for a part of squared norm ``outside``. A metric over
+    the points takes ``nearest``, the shares of its orthogonal projection on all that stay; None: the same.
 
     >>> Departure(1, np.array([0.5, 0.0, 0.4]), 0.1).slot
     1
@@ -69,6 +70,7 @@ class Departure(NamedTuple):
     slot: int
     shares: Floats
     outside: float
+    nearest: Floats | None = None
 
 
 class Admission(NamedTuple):

@@ -132,6 +132,10 @@ class Inverse:
             kept = np.append(kept, point)
         if departures:
             self.clear()
+            for place, gone in enumerate(departures):
+                nearest = np.zeros(m)
+                nearest[kept] = solved.T @ (solved @ gram[gone.slot, kept])
+                departures[place] = gone._replace(nearest=nearest)
         else:
             self.matrix, self.active, self.age = solved.T @ solved, True, 0
         return departures

@@ -100,6 +100,9 @@ class Rule(Stateful):
         packed."""
         raise NotImplementedError
 
+    def renewed(self, row: Floats, kappa: float, state: dict[str, Any]) -> None:
+        """Points have left between the step and the admission of the newcomer, which now has these kernel values."""
+
     def ended(self, state: dict[str, Any]) -> None:
         """A round has ended, with or without a step."""
 

@@ -96,7 +96,7 @@ class Newton(Rule):
         if not np.any(g):
             return rest
         h = weight * loss.stiffness(z + variance * g, y, -g / weight)
-        e.state.update(v=v, w=h / (1.0 + h * variance))
+        e.state.update(v=v, h=h, w=h / (1.0 + h * variance))
         return Step(keep, keep * g, e.offset, level, None, -keep * np.multiply.outer(g, v))
 
     @staticmethod
@@ -141,6 +141,10 @@ class Newton(Rule):
         state["metric"] += cross + cross.T
         if state["v"] is not None:
             state["v"] = state["v"] + state["v"][slot] * change
+
+    def renewed(self, row: Floats, kappa: float, state: dict[str, Any]) -> None:
+        state["v"], variance, _ = self._look(row, kappa, state)
+        state["w"] = state["h"] / (1.0 + state["h"] * variance)
 
     def drop(self, slot: int, state: dict[str, Any]) -> tuple[Floats, float] | None:
         """The observation of a slot is deleted: A becomes its Schur complement, a_j falls by a_i A_ji / A_ii."""

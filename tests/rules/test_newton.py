@@ -360,7 +360,7 @@ def test_the_metric_stays_between_zero_and_the_inverse(budget, backend):
     for number, loss in enumerate((Squared(), SquaredHinge(), OneVsRest())):
         if not second_order(budget, loss):
             continue
-        X, y = hard_rows(loss, 300 if backend == "native" else 100, number)
+        X, y = hard_rows(loss, 200 if backend == "native" else 60, number)
         for rule in (Newton(1e-4), Newton(0.3, 0.98)):
             learner = Learner(KERNEL, loss, rule, budget, backend=backend)
             learner.learn(X, y)
@@ -377,11 +377,11 @@ def test_the_metric_stays_between_zero_and_the_inverse(budget, backend):
 @pytest.mark.parametrize("budget", [None, Fourier(8), Nystrom(8)], ids=label)
 def test_the_variance_never_grows(loss, budget, backend):
     """No row makes any point less certain, without forgetting; and with it, each point goes back to k(x, x)."""
-    X, y = hard_rows(loss, 60, 20)
+    X, y = hard_rows(loss, 40, 20)
     grid = np.random.default_rng(21).normal(size=(40, 3))
     learner = Learner(KERNEL, loss, Newton(0.1), budget, backend=backend)
     before = KERNEL.diag(grid)
-    for t in range(60):
+    for t in range(40):
         learner.learn(X[t : t + 1], None if y is None else y[t : t + 1])
         after = learner.variance(grid)
         if t or budget is None:  # before the first row, there are no features
@@ -400,14 +400,19 @@ def test_the_variance_never_grows(loss, budget, backend):
 @both
 @pytest.mark.parametrize("noise", [1e-12, 1e-6, 1e6, 1e12])
 def test_any_noise(noise, backend):
-    """Nearly none, where points are met to rounding, or far too much: finite, and the order holds."""
+    """Nearly none, where points are met to rounding, or far too much: finite, and no rounding takes over."""
+    X = hard_rows(Squared(), 200, 22)[0]
+    learner = Learner(KERNEL, Squared(), Newton(noise), backend=backend)
+    learner.learn(X, np.sin(2 * X[:, 0]))
+    if noise < 1:  # a smooth function, met at points that nearly coincide
+        np.testing.assert_allclose(learner.score(X), np.sin(2 * X[:, 0]), atol=1e-3)
     for loss in (Squared(), SquaredHinge(), Logistic(), OneVsRest()):
-        X, y = hard_rows(loss, 300 if backend == "native" else 120, 22)
+        X, y = hard_rows(loss, 200 if backend == "native" else 60, 22)
         for budget in (None, Project(20), Oldest(20), Smallest(20), Nystrom(12), Fourier(12)):
             learner = Learner(KERNEL, loss, Newton(noise), budget, backend=backend)
             scores, variance = learner.learn(X, y), learner.variance(X)
             assert np.isfinite(learner.score(X)).all()
-            assert np.abs(scores, where=np.isfinite(scores), out=np.zeros(np.shape(scores))).max() < 1e6  # of near points
+            assert np.abs(scores[np.isfinite(scores)]).max() < 1e6  # targets contradict each other at near points
             assert ((variance >= 0) & (variance <= 1)).all()
             if noise > 1:  # nearly nothing is learned
                 assert np.abs(learner.score(X)).max() <= 1000 / noise

@@ -8,7 +8,7 @@ namespace gossamer {
 
 struct Newton : RuleBase {
     static constexpr bool moves_all = true, keeps_norm = false, follows = true;
-    static constexpr double least_variance = 1e-9, smallest_factor = 1e-6;
+    static constexpr double least_variance = 1e-9, least_spread = 1e-6, smallest_factor = 1e-6;
     double noise = 0.1, forgetting = 1, settling = 0, keep = 1;
     struct State {
         Metric metric;
@@ -50,8 +50,8 @@ struct Newton : RuleBase {
         const Along& along = e.along;
         if (!along.solved) solve(along);
         const double variance = e.kappa - clip(covered_, 0.0, e.kappa);
-        if (variance <= least_variance * e.kappa) return step;
         const double c = e.weight / (noise + settling / static_cast<double>(e.updates + 1));
+        if (variance <= least_variance * e.kappa || variance + 1 / c <= least_spread * e.kappa) return step;
         double stiffness = 0;
         if constexpr (many<L>) {
             loss.implicit(e.f, 1.0, e.n, e.label(), variance, c, move);

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Of k(x, x): where the variance that is left is smaller, there is nothing to learn but rounding.
 LEAST_VARIANCE = 1e-9
+#: Of k(x, x), for the variance and the noise together: A grows as 1 / this, the rounding of s^2 as A.
+LEAST_SPREAD = 1e-6
 #: The factor of the metric is folded into it before it falls below.
 SMALLEST_FACTOR = 1e-6
 
@@ -89,9 +91,9 @@ class Newton(Rule):
         if not (e.kappa > 0 and e.weight > 0 and np.any(loss.slope(z, y))):
             return rest
         v, variance, _ = self._look(e.row, e.kappa, e.state)
-        if variance <= LEAST_VARIANCE * e.kappa:
-            return rest
         weight = e.weight / (self.noise + self.settling / (e.updates + 1))
+        if variance <= LEAST_VARIANCE * e.kappa or variance + 1.0 / weight <= LEAST_SPREAD * e.kappa:
+            return rest
         g = loss.implicit_many(z, y, variance, weight, z) if many else loss.implicit(z, y, variance, weight)
         if not np.any(g):
             return rest

@@ -32,6 +32,8 @@ from gossamer.store.files import MAGIC as MAGIC_OF_STORE
 
 #: The entries of a budget's state that the bytes have; budgets with others learn in estimators.
 OWN = frozenset({"spent", "inverse_age", "inverse"})
+#: Those of a rule's state: the length of the first, and the second, stand with the numbers.
+METRIC = frozenset({"metric", "factor"})
 #: The methods that make the parts of an estimator: the core gets the parts.
 MAKING = frozenset({"_loss", "_loss_many", "_rule", "_budget"})
 #: Magic and version, checksum of the rest, bytes of a number, features, model, length of the labels.
@@ -62,7 +64,7 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
     learner.kernel = kernel.resolve(like)
     if learner.loss.target == "label":  # with a score per class from the first row on
         return None
-    if own_rates(learner.rule) or learner.budget.space or learner.rule.initial_state():
+    if own_rates(learner.rule) or learner.budget.space or learner.rule.initial_state().keys() not in (set(), METRIC):
         return None
     if not learner.budget.initial_state().keys() <= OWN:
         return None
@@ -107,6 +109,7 @@ class Compact:
         parts = compiled_parts(learner)
         assert parts is not None
         self.traced, self.reshapes = learner.rule.needs_trace, learner.budget.needs_gram
+        self.metric = bool(learner.rule.initial_state())
         self.several = classes is not None and (len(classes) > 2 or last._structure() is not None)
         many = self._many(last)
         self.parts, self.many = parts, many
@@ -182,7 +185,10 @@ class Compact:
             # two classes have -f / 2 and f / 2
             found = scores[np.ix_(at, own)] if flags & MANY else 2.0 * scores[at, own[-1]]
             out[at] = 0.0
-            out[np.ix_(at, own)] = _labels.probabilities(found, count)
+            if len(at) and last_step(self.model)._softens():
+                out[np.ix_(at, own)] = self.to_model(state, labels).predict_proba(rows.X[at])
+            else:
+                out[np.ix_(at, own)] = _labels.probabilities(found, count)
         return bad
 
     def _reasons(self, refused: Any, rows: Rows, labels: list[Any]) -> dict[int, str]:
@@ -280,6 +286,8 @@ class Compact:
         traced = [getattr(state, name) for name in TRACED] if self.traced else []
         spent, age = (state.budget.get(name, 0) for name in ("spent", "inverse_age"))
         reshaped = [_f8(spent), np.int64(age).tobytes()] if self.reshapes else []
+        metric: Floats = state.rule.get("metric", np.zeros(0))
+        second = [np.int64(len(metric)).tobytes(), _f8(state.rule["factor"])] if self.metric else []
         gamma: list[float] = [learner.kernel.gamma] if self.own_width else []  # type: ignore[attr-defined]
         scaler: list[bytes] = []
         if self.scaler is not None:
@@ -288,9 +296,9 @@ class Compact:
         if self.targets:
             scaler.append(_f8(last._target_moments))
         made = b"".join([
-            sizes, codes, _f8(numbers), np.array(counts, "<i8").tobytes(), _f8(traced), *reshaped, _f8(gamma), *scaler,
-            _f8(state.raw), _f8(state.trace), _f8(state.kappas[:1] if same else state.kappas),
-            state.births.astype("<i8" if wide else "<u4").tobytes(), points.tobytes(), _f8(inverse),
+            sizes, codes, _f8(numbers), np.array(counts, "<i8").tobytes(), _f8(traced), *reshaped, *second, _f8(gamma),
+            *scaler, _f8(state.raw), _f8(state.trace), _f8(state.kappas[:1] if same else state.kappas),
+            state.births.astype("<i8" if wide else "<u4").tobytes(), points.tobytes(), _f8(inverse), _f8(metric),
         ])  # fmt: skip
         return made, labels
 
@@ -313,6 +321,7 @@ class Compact:
         own: dict[str, Any] = {}
         if self.reshapes:
             own["spent"], own["inverse_age"] = float(take("<f8", 1)[0]), int(take("<i8", 1)[0])
+        entries, factor = (int(take("<i8", 1)[0]), float(take("<f8", 1)[0])) if self.metric else (0, 1.0)
         gamma = float(take("<f8", 1)[0]) if self.own_width else None
         model = primed(self.model, self.classes)
         if self.scaler is not None:
@@ -329,6 +338,7 @@ class Compact:
         points = take(f"<f{itemsize}", m, features)
         if flags & INVERSE:
             own["inverse"] = take("<f8", m * (m + 1) // 2)
+        rule = {"metric": take("<f8", entries), "factor": factor} if self.metric else {}
 
         last = last_step(model)
         many = bool(flags & MANY)
@@ -341,6 +351,7 @@ class Compact:
         zeros = {"summed": np.zeros_like(raw), "dropped": np.zeros((outputs, 0)), "entered": np.zeros(m)}
         arrays = {"raw": raw, "trace": trace, "kappas": kappas, "births": births, "ids": -births, **zeros}
         places = {"kernel": learner.kernel, "points": points, "dropped_points": points[:0], "budget": budget}
+        places["rule"] = rule
         learner.restore(plain.replace(**numbers, **counts, **arrays, **places, known=known))
         last.learner_, last.n_features_in_ = learner, features
         if self.task == "classification":

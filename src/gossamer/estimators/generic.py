@@ -232,7 +232,13 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return _labels.probabilities(self._as_log_odds(made.decision(), X), len(made.order))
 
     def _as_log_odds(self, scores: Floats, X: Any) -> Floats:
+        """Scores as log-odds, for an estimator whose probabilities depend on more than the score."""
         return scores
+
+    @classmethod
+    def _softens(cls) -> bool:
+        """Whether probabilities depend on more than the score."""
+        return cls._as_log_odds is not OnlineClassifier._as_log_odds
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]

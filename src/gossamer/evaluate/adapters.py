@@ -49,9 +49,10 @@ def task_of(model: Any) -> str:
 
 
 class Face:
-    """A model that predicts rows and then learns them. ``classes`` are given to scikit-learn's own classifiers."""
+    """A model that predicts rows and then learns them. ``classes`` are given to scikit-learn's own classifiers. With
+    ``chances`` there are probabilities even where a model must be asked for them row by row."""
 
-    def __init__(self, model: Any, task: str, classes: Any = None) -> None:
+    def __init__(self, model: Any, task: str, classes: Any = None, chances: bool = False) -> None:
         self.model, self.task, self.classes = model, task, classes
         last = last_step(model)
         learner = getattr(last, "learner_", None)
@@ -61,8 +62,10 @@ class Face:
         own = isinstance(last, Online) and isinstance(model, (Online, OnlinePipeline))
         own = own and not LEARNING & (overrides(type(model)) | overrides(type(last)))
         self.blocks = isinstance(model, Learner) or (own and not averaged)
+        softens = isinstance(last, OnlineClassifier) and last._softens()
+        self.blocks = self.blocks and not (softens and chances)
         #: Whether the scores give probabilities.
-        self.tells = task == "classification" and (
+        self.tells = task == "classification" and not (softens and self.blocks) and (
             isinstance(model.loss, (Logistic, Softmax)) if isinstance(model, Learner)
             else hasattr(last_step(model), "predict_proba")
         )  # fmt: skip

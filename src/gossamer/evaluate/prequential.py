@@ -102,7 +102,8 @@ class Prequential:
         anomaly: Any = 1, positive: Any = None, classes: Any = None, progress: Callable[[Record], None] | None = None,
     ) -> None:  # fmt: skip
         self.task = task_of(model)
-        self._face = Face(model, self.task, classes)
+        chances = isinstance(metrics, Sequence) and "log_loss" in metrics
+        self._face = Face(model, self.task, classes, chances)
         self.every = _checks.whole(self, "every", every, 1)
         self.delay = _checks.whole(self, "delay", delay, 0)
         self._anomaly, self._positive, self._progress = anomaly, positive, progress

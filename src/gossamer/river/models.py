@@ -218,21 +218,33 @@ class Classifier(Model, base.MiniBatchClassifier):
         """The probability of each label for the logistic loss; for others a vote, 1 for the predicted label."""
         if self._learned is None:
             return self._both({}, 0.5)
-        score, learned = self._score_long(x)
-        shares = _shares(learned, np.atleast_1d(score)[None])
+        if self._learned.estimator._softens():
+            scores, learned = self._log_odds(x)
+        else:
+            score, learned = self._score_long(x)
+            scores = np.atleast_1d(score)[None]
+        shares = _shares(learned, scores)
         return self._both(dict(zip(learned.labels, shares[0].tolist(), strict=True)), 0.0)
 
     def predict_proba_many(self, X: Any) -> Any:
         """``predict_proba_one`` for the rows of a frame: a column for each label."""
         frame = self._frame(X)
-        found = self._scores(frame)
-        if found is None:
+        if self._learned is None:
             shares = self._both({}, np.full(len(frame), 0.5))
         else:
-            scores, learned = found
+            scores, learned = self._log_odds(frame)
             columns = _shares(learned, scores.reshape(len(frame), -1)).T
             shares = self._both(dict(zip(learned.labels, columns, strict=True)), np.zeros(len(frame)))
         return dataframe.to_native_frame(shares, like=frame) if shares else frame.select([]).to_native()
+
+    @exclusive  # a new feature may need more columns
+    def _log_odds(self, X: Any) -> tuple[Floats, Learned]:
+        """The scores of a row or a frame as log-odds, and the labels known then."""
+        learned = self._learned
+        assert learned is not None
+        table = learned.table(X)
+        scores = learned.learner.score(table, average=learned.averaged)
+        return learned.estimator._as_log_odds(scores, table).reshape(len(table), -1), copy.copy(learned)
 
     def _both(self, shares: dict[Any, Any], rest: Any) -> dict[Any, Any]:
         """river asks a model for two classes for True and False, also when it has not seen both."""

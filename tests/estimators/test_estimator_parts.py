@@ -87,7 +87,7 @@ TWO = {
     "SVMDDetector": [({"nu": 0.2, "budget": 9}, Novelty(0.0, nu=0.2), SVMD(0.1, 0.01, 0.01), Oldest(9))],
     "NewtonClassifier": [
         ({}, SquaredHinge(), Newton(0.1), Project(256)),
-        ({"loss": "logistic", "noise": 0.5, "forgetting": 0.99, "budget": 9}, Logistic(), Newton(0.5, 0.99), Project(9)),
+        ({"loss": "logistic", "noise": 0.5, "forgetting": 0.9, "budget": 9}, Logistic(), Newton(0.5, 0.9), Project(9)),
         ({"loss": "hinge", "budget": Oldest(9)}, Hinge(), Newton(0.1), Oldest(9)),
     ],
     "NewtonRegressor": [
@@ -320,7 +320,8 @@ VALUES = {
     "average": ("fit", False, True, "sparse"), "n_passes": (1, 2), "shuffle": (True, False), "random_state": (0, 1),
     "cost": (None, COST), "multiclass": ("exact", "runner_up"),
     "C": (1.0, 0.2), "epsilon": (0.1, 0.4), "delta": (1.0, 0.1), "quantile": (0.5, 0.9), "meta": (0.01, 0.5),
-    "memory": (0.95, 0.2), "noise": (0.1, 1.0), "forgetting": (1.0, 0.9), "radius": (None, 0.5), "variant": ("PA-I", "PA", "PA-II"), "alpha": (0.9, 0.4),
+    "noise": (0.1, 1.0), "forgetting": (1.0, 0.9),
+    "memory": (0.95, 0.2), "radius": (None, 0.5), "variant": ("PA-I", "PA", "PA-II"), "alpha": (0.9, 0.4),
     "B": (None, 0.1), "aggressive": (False, True), "method": ("silk", "projection"), "rescale": (False, True),
     "scale_target": (True, False), "rule": ("implicit:C=0.5", "gradient:rate=0.3", "svmd"),
     "weights": (None, (1.0, 0.3)), "products": ((), [(0, 1)], [(1, 1)]), "differences": ((), [(0, 1)]),

@@ -16,7 +16,7 @@ from scipy.stats import qmc
 
 import gossamer
 from gossamer.budgets import Budget, Merge, Nystrom, Oldest, Project, Smallest
-from gossamer.kernels import Gaussian, Kernel, Linear
+from gossamer.kernels import Gaussian, Kernel, Linear, Polynomial
 
 CLASSES = ("binary", "multiclass")
 NUMBERS = ("regression", "quantile")
@@ -195,6 +195,16 @@ def norma(setup: Setup, *, width: float, linear: float = 0.0, loss: str = "hinge
     return Ours(setup, make(kernel(setup, width, linear), **_task(setup, loss), **options))
 
 
+def newton(setup: Setup, *, width: float, linear: float = 0.0, loss: str = "squared_hinge", **options: Any) -> Ours:
+    """Second-order steps; the constant beside a linear part is their intercept."""
+    made = Gaussian(width * setup.scale)
+    made = made + Polynomial(1, linear * setup.scale, 1.0) if linear else made
+    if setup.task in CLASSES:
+        return Ours(setup, gossamer.NewtonClassifier(made, loss=loss, **options))
+    more = {"loss": "pinball", "quantile": setup.level} if setup.task == "quantile" else {}
+    return Ours(setup, gossamer.NewtonRegressor(made, **more, **options))
+
+
 def _task(setup: Setup, loss: str) -> dict[str, Any]:
     """The loss, for many classes one of two, and an intercept where there can be one, as the opponents have."""
     if setup.task == "multiclass":
@@ -236,7 +246,20 @@ def explicit(name: str, budget: Budget) -> list[Entry]:
     ]
 
 
+def second_order(name: str, budget: Budget) -> Entry:
+    """Newton with a budget, for classes and numbers."""
+    space = {
+        "width": WIDTHS, "noise": (0.01, 3.0), "forgetting": [1.0, 0.9999, 0.999, 0.99, 0.95],
+        "loss": ["squared_hinge", "logistic"], "linear": LINEAR,
+    }  # fmt: skip
+    usual = {"width": 1.0, "noise": 0.1, "forgetting": 1.0, "loss": "squared_hinge", "linear": 0.0}
+    return Entry(name, "Gossamer", SUPERVISED, partial(newton, budget=budget), space, usual, made_of="points")
+
+
 GOSSAMER = [
+    second_order("Newton, Project(100)", Project(100)),
+    second_order("Newton, Project(256)", Project(256)),
+    second_order("Newton, Project(500)", Project(500)),
     *implicit("SILK, Project(100)", Project(100)),
     *implicit("SILK, Project(500)", Project(500)),
     *implicit("SILK, Project(100), a row a call", Project(100), OneRow)[:1],  # the engine's row has no detector's level

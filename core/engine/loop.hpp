@@ -63,6 +63,7 @@ public:
                 moves_all_ = r.moves_all;
                 expansion.keeps_norm = r.keeps_norm;
                 rule_follows_ = r.follows;
+                rule_ages_ = r.ages();
                 using R = std::decay_t<decltype(r)>;
                 static_assert(!(R::moves_all && R::needs_trace), "the trace does not follow a direction");
                 expansion.rate = r.rate;
@@ -176,6 +177,7 @@ public:
         Expansion& e = expansion;
         sums_.begin(e, block.g, block.ld, block.rows);
         for (int t = 0; t < block.rows; ++t) {
+            const std::int64_t before = updates;
             ++steps;
             e.begin_round();
             predict(block, t, source);
@@ -232,7 +234,7 @@ public:
                 if (moves_all_) add_along();
                 own == refuse ? admit(t, kappa, block, source) : revise(own, t, block, source);
             }
-            if (rule_follows_) std::visit([](auto& r) { r.ended(); }, rule);
+            if (rule_ages_ || (rule_follows_ && updates != before)) std::visit([](auto& r) { r.ended(); }, rule);
             for (int gone; expires_ && (gone = expired()) != refuse;) {
                 if (moves_all_ && drop(gone, nullptr))
                     sums_.all(e, block.g, t + 1);
@@ -288,6 +290,7 @@ private:
     Values values_;                     // from a direct source
     // traits of the rule, then of the budget
     bool with_ids_ = false, with_trace_ = false, trace_matters_ = false, moves_all_ = false, rule_follows_ = false;
+    bool rule_ages_ = false;
     bool needs_kernel_ = false, reaches_ = false, expires_ = false, follows_ = false;
     Target target_ = Target::real;
 
@@ -463,9 +466,8 @@ private:
     // the kernel values of row t, and room for a direction over the points, which is 0 unless the rule writes it
     template <class T, class Source>
     [[gnu::noinline]] void look_along(int t, const Example& example, const Block<T>& block, Source& source) {
-        along_.solved = false;
-        const bool rests = std::visit([&](const auto& r, const auto& l) { return r.rests(l, example); }, rule, loss);
-        if (rests) return;
+        along_.rests = std::visit([&](const auto& r, const auto& l) { return r.rests(l, example); }, rule, loss);
+        if (along_.rests) return;
         if constexpr (Source::spreads)
             row_.assign(source.z, source.z + expansion.size());
         else if constexpr (!Source::direct)

@@ -19,6 +19,7 @@ struct Along {
     const double* row = nullptr;
     double* direction = nullptr;
     int points = 0;
+    bool rests = false;           // the rule has said that there is no step
     mutable bool solved = false;  // the rule has written the direction
 };
 
@@ -94,7 +95,8 @@ struct RuleBase {
     void removed(int) {}                         // the last slot has taken the place of a slot
     void renewed(const double*, int, double) {}  // points have left since the step: the kernel values now, and k(x, x)
     void forgotten() {}                          // all points have left
-    void ended() {}                              // a round, with or without a step
+    void ended() {}                              // a round with a step; any round, if ages()
+    bool ages() const { return false; }
     double drop(int, Values&) const { return 0; }  // the shares of the others in a slot that is dropped, and the pivot; 0: none
     bool trace_matters() const { return false; }  // whether a step of the trace alone counts as one
     double rate_at(std::int64_t t) const {

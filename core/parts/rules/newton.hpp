@@ -1,4 +1,4 @@
-// The implicit step in a metric that is learned: recursive least squares, AROW, the online Newton step (SECOND_ORDER.md).
+// The implicit step in a metric that is learned: recursive least squares, AROW, the online Newton step (docs/second_order.md).
 #pragma once
 #include "engine/metric.hpp"
 #include "parts/rules/base.hpp"
@@ -8,7 +8,7 @@ namespace gossamer {
 
 struct Newton : RuleBase {
     static constexpr bool moves_all = true, keeps_norm = false, follows = true;
-    static constexpr double least_variance = 1e-9, least_spread = 1e-6, smallest_factor = 1e-6;
+    static constexpr double least_variance = 1e-9, least_pivot = 1e-15, least_spread = 1e-6, smallest_factor = 1e-6;
     double noise = 0.1, forgetting = 1, settling = 0, keep = 1;
     struct State {
         Metric metric;
@@ -46,8 +46,8 @@ struct Newton : RuleBase {
         if constexpr (!many<L>)
             if (e.weight > 0) step.level = loss.adapt(e.score(), e.y, e.rate * e.weight);
         weight_ = 0;
-        if (rests(loss, e)) return step;
         const Along& along = e.along;
+        if (along.rests) return step;
         if (!along.solved) solve(along);
         const double variance = e.kappa - clip(covered_, 0.0, e.kappa);
         const double c = e.weight / (noise + settling / static_cast<double>(e.updates + 1));
@@ -102,9 +102,12 @@ struct Newton : RuleBase {
         const double own = stepped_ ? weight_ * pending_[slot] : 0.0;
         for (int i = 0; i < n; ++i) shares[i] = state.factor * a.at(slot, i) + (stepped_ ? own * pending_[i] : 0.0);
         const double pivot = shares[slot];
+        double largest = 0;
+        for (double share : shares) largest = std::max(largest, std::abs(share));
         shares[slot] = own;
-        for (double& share : shares) share = pivot > 0 ? -share / pivot : 0.0;
-        return pivot > 0 ? pivot : INFINITY;
+        const bool has = pivot > least_pivot * largest;
+        for (double& share : shares) share = has ? -share / pivot : 0.0;
+        return has ? pivot : INFINITY;
     }
     void renewed(const double* row, int n, double kappa) {
         pending_.assign(n, 0.0);
@@ -126,6 +129,7 @@ struct Newton : RuleBase {
         stepped_ = false;
         slot_ = -1;
     }
+    bool ages() const { return forgetting != 1; }
     void ended() {
         settle();
         stepped_ = false;

@@ -218,11 +218,10 @@ class Classifier(Model, base.MiniBatchClassifier):
         """The probability of each label for the logistic loss; for others a vote, 1 for the predicted label."""
         if self._learned is None:
             return self._both({}, 0.5)
-        if self._learned.estimator._softens():
+        score, learned = self._score_long(x)
+        scores = np.atleast_1d(score)[None]
+        if learned.estimator._softens():
             scores, learned = self._log_odds(x)
-        else:
-            score, learned = self._score_long(x)
-            scores = np.atleast_1d(score)[None]
         shares = _shares(learned, scores)
         return self._both(dict(zip(learned.labels, shares[0].tolist(), strict=True)), 0.0)
 

@@ -1,4 +1,4 @@
-"""Second-order steps: the implicit step in a metric that is learned (SECOND_ORDER.md has the mathematics)."""
+"""Second-order steps: the implicit step in a metric that is learned (docs/second_order.md)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 LEAST_VARIANCE = 1e-9
 #: Of k(x, x), for the variance and the noise together: A grows as 1 / this, the rounding of s^2 as A.
 LEAST_SPREAD = 1e-6
+#: A point whose pivot is a smaller share of its column in the metric has no observation to delete.
+LEAST_PIVOT = 1e-15
+#: The largest number in a metric from outside.
+LARGEST = 1e100
 #: The factor of the metric is folded into it before it falls below.
 SMALLEST_FACTOR = 1e-6
 
@@ -132,7 +136,8 @@ class Newton(Rule):
     def _learn(self, u: Floats, state: dict[str, Any]) -> None:
         known = len(state["metric"])
         state["metric"] = np.pad(state["metric"], (0, len(u) - known))
-        state["metric"] += np.multiply.outer(state["w"] / state["factor"] * u, u)
+        u = math.sqrt(state["w"] / state["factor"]) * u
+        state["metric"] += np.multiply.outer(u, u)  # symmetric to the bit
         state["v"] = None
 
     def handed_over(self, slot: int, shares: Floats, state: dict[str, Any]) -> None:
@@ -156,7 +161,7 @@ class Newton(Rule):
             column = column + state["w"] * state["v"][slot] * state["v"]
             newcomer = -state["w"] * state["v"][slot]
         pivot = float(column[slot])
-        if not pivot > 0:
+        if not pivot > LEAST_PIVOT * np.abs(column).max():
             return np.zeros(len(column)), math.inf
         shares = -column / pivot
         shares[slot] = -newcomer / pivot
@@ -200,9 +205,9 @@ class Newton(Rule):
         rows = (math.isqrt(8 * len(metric) + 1) - 1) // 2
         if rows * (rows + 1) // 2 != len(metric) or rows > size:
             raise _wrong("metric", f"the lower triangle of a matrix of {size} rows", f"{len(metric)} numbers")
-        diagonal = metric[np.cumsum(np.arange(1, rows + 1)) - 1]
-        if not (np.isfinite(metric).all() and (diagonal >= -1e-9 * max(1.0, np.abs(metric).max(initial=0.0))).all()):
-            raise _wrong("metric", "finite, and positive on its diagonal", "another")
+        largest = float(np.abs(metric).max(initial=0.0))
+        if not largest <= LARGEST:
+            raise _wrong("metric", f"finite, and at most {LARGEST:g}", largest)
 
     def numbers(self) -> tuple[float, ...]:
         return (*super().numbers(), float(self.noise), float(self.forgetting), float(self.settling))

@@ -232,14 +232,15 @@ class Learner(Stored):
             raise _checks.wrong(self, "rule", "one with a variance, such as Newton", self.rule)
         X, state = self.check_rows(X), self.state()
         kernel = self.kernel.resolve(X) if state is None else state.kernel
+        learned = None if state is None or not len(state.points) else self.rule.unpack(state.rule, len(state.points))
         found = []
-        for part in chunks(len(X), 1024):
+        # row by row, so that the rounding of a row does not depend on the others
+        for part in chunks(len(X), 1024 if self.budget.space else 1):
             rows = X[part].astype(np.float64) if isinstance(X, np.ndarray) else X[part]
             kappas = np.asarray(kernel.diag(rows), dtype=np.float64)
-            if state is None or not len(state.points):
-                found.append(kappas)
-                continue
-            found.append(self.rule.variance(self.budget.values(kernel, state.points, rows), kappas, state.rule))
+            if state is not None and learned is not None:
+                kappas = self.rule.variance(self.budget.values(kernel, state.points, rows), kappas, learned)
+            found.append(kappas)
         return np.concatenate(found)
 
     def effects(self, X: Any) -> Floats:

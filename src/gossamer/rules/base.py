@@ -97,7 +97,7 @@ class Rule(Stateful):
 
     def variance(self, values: Floats, kappas: Floats, state: dict[str, Any]) -> Floats:
         """The variance left at rows with these kernel values, a column for each, of a rule that learns it; ``state`` is
-        packed."""
+        unpacked."""
         raise NotImplementedError
 
     def renewed(self, row: Floats, kappa: float, state: dict[str, Any]) -> None:

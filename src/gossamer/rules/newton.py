@@ -116,9 +116,9 @@ class Newton(Rule):
         return shrink * v, kappa - min(max(0.0, covered), kappa), shrink
 
     def variance(self, values: Floats, kappas: Floats, state: dict[str, Any]) -> Floats:
-        metric = state["factor"] * square(state["metric"])
-        known = values[: len(metric)]
-        return np.asarray(np.clip(kappas - np.sum(known * (metric @ known), axis=0), 0.0, kappas))
+        known = values[: len(state["metric"])]
+        covered = state["factor"] * np.sum(known * (state["metric"] @ known), axis=0)
+        return np.asarray(np.clip(kappas - covered, 0.0, kappas))
 
     # the metric as the points change: a change of the points is a linear map P of the coefficients, A <- P A P'
 

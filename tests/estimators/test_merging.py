@@ -7,7 +7,17 @@ import pytest
 from parts import compiled_kernel, user_kernel
 
 import gossamer
-from gossamer import Learner, OnlineScaler, SILKClassifier, SILKDetector, SILKRegressor, merge, pipeline, store
+from gossamer import (
+    Learner,
+    NewtonClassifier,
+    OnlineScaler,
+    SILKClassifier,
+    SILKDetector,
+    SILKRegressor,
+    merge,
+    pipeline,
+    store,
+)
 from gossamer.budgets import Auto, Fourier, Merge, Nystrom, Project, Random, Smallest
 from gossamer.estimators import OnlineClassifier, OnlineDetector
 from gossamer.estimators.base import Online
@@ -15,7 +25,8 @@ from gossamer.estimators.combine import pooled
 from gossamer.estimators.projection import choose_points
 from gossamer.kernels import Custom, Gaussian, Linear
 from gossamer.losses import Multiclass, Squared
-from gossamer.rules import Implicit
+from gossamer.rules import Implicit, Newton
+from gossamer.rules.newton import square
 from gossamer.synthetic import rotating_xor
 
 ESTIMATORS = [
@@ -263,3 +274,69 @@ def test_weights_of_a_space_do_not_merge(budget):
     model = SILKClassifier(Gaussian(1.0), budget=budget).fit(X, y)
     with pytest.raises(ValueError, match="'models' parameter of merge must be sums over support points"):
         gossamer.merge([model, model])
+
+
+# ---------------------------------------------------------------------------------------------------- second order
+
+
+@pytest.mark.parametrize("noise", [0.01, 1.0])
+def test_models_of_halves_are_the_model_of_the_whole(noise):
+    """Second order, no budget, squared loss: the same scores and variances, also of parts that share rows."""
+    X, smooth, _ = rows(150)
+    cuts = [slice(0, 40), slice(40, 90), slice(90, 150)]
+
+    def learn(part):
+        learner = Learner(Gaussian(0.5), Squared(), Newton(noise))
+        learner.learn(X[part], smooth[part])
+        return learner
+
+    whole, new = learn(slice(0, 150)), rows(50, seed=1)[0]
+    for models in ([learn(part) for part in cuts], [learn(cuts[0]), learn(slice(40, 150))]):
+        model, error, norm = merge(models)
+        np.testing.assert_allclose(model.score(new), whole.score(new), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(model.variance(new), whole.variance(new), rtol=1e-6, atol=1e-6)
+        assert error == 0.0
+        assert norm == pytest.approx(whole.norm, rel=1e-6)
+        model.learn(X[:30], smooth[:30])
+        again = learn(slice(0, 150))
+        again.learn(X[:30], smooth[:30])
+        np.testing.assert_allclose(model.score(new), again.score(new), rtol=1e-5, atol=1e-5)
+    twice = merge([learn(slice(0, 60)), learn(slice(0, 60))]).model  # rows that both have seen count twice
+    again = Learner(Gaussian(0.5), Squared(), Newton(noise / 2))
+    again.learn(X[:60], smooth[:60])
+    np.testing.assert_allclose(twice.score(new), again.score(new), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(twice.variance(new), again.variance(new), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("budget", [30, Smallest(30), None])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_merged_certainty(classes, budget):
+    """Classifiers with second-order steps: what is joined is more certain than each, and better than the worse."""
+    X, _, labels = rows(240 if budget is None else 1200, classes=classes)
+    new, _, right = rows(300, seed=1, classes=classes)
+    models = [NewtonClassifier(Gaussian(0.5), budget=budget).fit(X[i::2], labels[i::2]) for i in range(2)]
+    model = merge(models).model
+    left = [part.variance(new) for part in models]
+    if budget is None:
+        assert (model.variance(new) <= np.minimum(*left) + 1e-7).all()
+    assert model.variance(new).mean() < 0.9  # it has not begun anew
+    assert (model.variance(new) >= 0).all()
+    assert model.score(new, right) >= min(part.score(new, right) for part in models) - 0.02
+    np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
+    gram = model.learner_.kernel(model.support_vectors_, model.support_vectors_)
+    metric = square(model.learner_.state().rule["metric"])
+    assert np.linalg.eigvalsh(gram - gram @ metric @ gram).min() > -1e-6
+    again = store.loads(store.dumps(model))
+    model.partial_fit(X, labels)
+    again.partial_fit(X, labels)
+    assert store.dumps(again) == store.dumps(model)
+
+
+def test_two_classes_of_three():
+    """A model that has seen two classes joins as it would have gone on: each class against the rest."""
+    X, _, labels = rows(300, classes=3)
+    two = NewtonClassifier(Gaussian(0.5), budget=None).partial_fit(X[labels > 0], labels[labels > 0])
+    three = NewtonClassifier(Gaussian(0.5), budget=None).partial_fit(X, labels)
+    model = merge([two, three], [1.0, 1.0]).model
+    wanted = three.decision_function(X) + np.outer(two.decision_function(X), [0.0, -1.0, 1.0])
+    np.testing.assert_allclose(model.decision_function(X), wanted, rtol=1e-9, atol=1e-9)

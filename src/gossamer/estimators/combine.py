@@ -15,10 +15,11 @@ from gossamer._typing import Array, Floats
 from gossamer.estimators.base import Online
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.pipelines import OnlinePipeline
-from gossamer.estimators.projection import inner_product, reduce
+from gossamer.estimators.projection import MOST_POINTS, gram_matrix, inner_product, project_metric, reduce
 from gossamer.estimators.scaler import OnlineScaler
 from gossamer.estimators.targets import pool, units
 from gossamer.learner import Learner
+from gossamer.rules import Rule
 
 
 class Merged(NamedTuple):
@@ -41,6 +42,10 @@ def merge(models: Sequence[Any], weights: Sequence[float] | None = None, budget:
     (several outputs: summed over them; Csato and Opper 2002, section 3.3). The result is the best approximation with
     the points that stay, and its distance is reported. Points that are equal are joined first, which loses nothing.
     The time grows with the cube of the number of points.
+
+    Models with second-order steps (`gossamer.rules.Newton`) know how certain they are. Without ``weights`` all that
+    they have learned is joined: two models of the halves of a stream, without a budget and with the squared loss, are
+    the model of the whole stream. With ``weights`` the scores are the weighted sum, the certainty is that of all.
 
     Parameters
     ----------
@@ -75,12 +80,13 @@ def merge(models: Sequence[Any], weights: Sequence[float] | None = None, budget:
         raise _checks.wrong("merge", "models", "of one kind", sorted({type(model).__name__ for model in models}))
     rows = np.array([_seen(model) for model in models], dtype=np.float64)
     shares = rows / rows.sum() if weights is None else _checks.vector("merge", "weights", weights, len(models))
+    exact = weights is None
     if isinstance(models[0], OnlinePipeline):
-        return _pipelines(models, shares, budget)
+        return _pipelines(models, None if exact else shares.tolist(), budget)
     if isinstance(models[0], Learner):
         columns = [np.eye(len(model.state().raw)) for model in models]
-        return _learners(models, Learner(**models[0]._parameters()), columns, shares, budget)
-    return _estimators(models, shares, budget)
+        return _learners(models, Learner(**models[0]._parameters()), columns, shares, budget, exact)
+    return _estimators(models, shares, budget, exact)
 
 
 def _checked(model: Any) -> Any:
@@ -99,9 +105,9 @@ def _seen(model: Any) -> int:
 # -------------------------------------------------------------------------------------------------- around Learners
 
 
-def _pipelines(models: list[Any], shares: Floats, budget: int | None) -> Merged:
+def _pipelines(models: list[Any], weights: list[float] | None, budget: int | None) -> Merged:
     """Step by step: the models merged, the scalers pooled."""
-    last, error, norm = merge([model.steps[-1][1] for model in models], shares.tolist(), budget)
+    last, error, norm = merge([model.steps[-1][1] for model in models], weights, budget)
     steps = []
     for place, (name, step) in enumerate(models[0].steps[:-1]):
         parts = [model.steps[place][1] for model in models]
@@ -129,7 +135,7 @@ def pooled(scalers: Sequence[OnlineScaler]) -> OnlineScaler:
     return scaler
 
 
-def _estimators(models: list[Any], shares: Floats, budget: int | None) -> Merged:
+def _estimators(models: list[Any], shares: Floats, budget: int | None, exact: bool) -> Merged:
     """The learners of estimators, their outputs put in the order of all classes."""
     model = clone(models[0])
     learned = {name: models[0].__dict__[name] for name in ("feature_names_in_",) if hasattr(models[0], name)}
@@ -139,7 +145,8 @@ def _estimators(models: list[Any], shares: Floats, budget: int | None) -> Merged
         given = all(part._given for part in models)
         many = len(order) > 2 or any(part.loss.target == "label" for part in learners)
         fresh = model._start(model._loss_many(len(order) if given else None) if many else None)
-        columns = [_columns(part._order, order, many, part.learner_.loss.target == "label") for part in models]
+        share = fresh.loss.widening
+        columns = [_columns(part._order, order, many, part.learner_.loss.target == "label", share) for part in models]
         learned.update(_order=order, classes_=np.unique(np.array(order)), _given=given)
     else:
         fresh, columns = model._start(), [np.eye(1)] * len(models)
@@ -152,14 +159,14 @@ def _estimators(models: list[Any], shares: Floats, budget: int | None) -> Merged
         learned["_target_moments"] = moments
     elif any(part.__dict__.get("_target_moments") is not None for part in models):
         raise _checks.wrong("merge", "models", "of equal scale_target", [part._moments() for part in models])
-    learner, error, norm = _learners(learners, fresh, columns, shares, budget)
+    learner, error, norm = _learners(learners, fresh, columns, shares, budget, exact)
     if hasattr(models[0], "n_features_in_"):
         learned["n_features_in_"] = models[0].n_features_in_
     model.__dict__.update(learned, learner_=learner)
     return Merged(model, unit * error, unit * norm)
 
 
-def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool) -> Floats:
+def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool, share: float) -> Floats:
     """The matrix that maps coefficients over a model's own classes to coefficients over all classes."""
     if not many:  # a single score: the first of all labels is its -1
         return np.array([[1.0 if own[0] == order[0] else -1.0]])
@@ -167,8 +174,8 @@ def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool) -> Fl
     for place, label in enumerate(own):
         if has_many:
             out[order.index(label), place] = 1.0
-        else:  # f = g_1 - g_0, g_1 = -g_0
-            out[order.index(label), 0] = 0.5 if place else -0.5
+        else:  # g_1 = -g_0 = share * f
+            out[order.index(label), 0] = share if place else -share
     return out
 
 
@@ -176,9 +183,10 @@ def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool) -> Fl
 
 
 def _learners(
-    parts: list[Learner], fresh: Learner, columns: list[Floats], shares: Floats, budget: int | None
+    parts: list[Learner], fresh: Learner, columns: list[Floats], shares: Floats, budget: int | None, exact: bool
 ) -> Merged:
-    """Put the weighted sum of learners into a fresh one. ``columns``: from a learner's outputs to those of the sum."""
+    """Put the weighted sum of learners into a fresh one, or with ``exact`` all that they know, if their rule can tell.
+    ``columns``: from a learner's outputs to those of the sum."""
     for name in ("kernel", "rule", "budget", "average"):
         values = [getattr(part, name) for part in parts]
         if any(value != values[0] for value in values):
@@ -203,9 +211,16 @@ def _learners(
     if parts[0].average:  # the mean over its rounds of each, as if all had made all rounds
         kinds.append(together(s.sums * (steps / max(s.steps, 1)) for s in states))
     joined = [_joined(coefs, place, len(first)) for coefs in kinds]
+    rule = parts[0].rule.merge_states([s.rule for s in states], 0)
+    pooled = _pool(parts, states, columns, points, place)
+    if pooled is not None and exact:
+        joined[0] = pooled[0]
     labels = getattr(fresh.loss, "label_kernel", None)
     metric = np.eye(len(joined[0])) if labels is None else np.array(labels)
     kept, reduced, error, norm = reduce(parts[0].kernel, points, joined, metric, limit)
+    if pooled is not None:
+        over = project_metric(gram_matrix(parts[0].kernel, points), pooled[1], kept)
+        rule = parts[0].rule.pack({**parts[0].rule.unpack(rule, 0), "metric": over, "factor": 1.0})
 
     def each(values: Any) -> Array:
         """One entry per remaining point."""
@@ -225,7 +240,7 @@ def _learners(
     births = _different(each(s.births + (steps - s.steps) for s in states))  # counted from the end
     fresh.restore(State(
         budget=parts[0].budget.merge_states([s.budget for s in states], m),
-        rule=parts[0].rule.merge_states([s.rule for s in states], m), kernel=kernel, points=kept_points, gram=None,
+        rule=rule, kernel=kernel, points=kept_points, gram=None,
         raw=coefs, scale=1.0, norm2=max(0.0, inner_product(kernel, kept_points, coefs, metric @ coefs)),
         trace=trace, trace_scale=1.0, mix=0.0,
         inner=inner_product(kernel, kept_points, coefs, trace) if len(trace) else 0.0,
@@ -243,6 +258,21 @@ def _learners(
         known=outputs if fresh.loss.target == "label" else 0,
     ))  # fmt: skip
     return Merged(fresh, error, norm)
+
+
+def _pool(
+    parts: list[Learner], states: list[Any], columns: list[Floats], points: Any, place: Array
+) -> tuple[Floats, Floats] | None:
+    """The coefficients and the metric of all that learners know, over their points together; None without a metric."""
+    rule = parts[0].rule
+    if type(rule).pool is Rule.pool:
+        return None
+    if len(points) > MOST_POINTS:
+        raise _checks.wrong("merge", "models", f"of at most {MOST_POINTS} points together", len(points))
+    places = np.split(place, np.cumsum([len(state.points) for state in states])[:-1])
+    made = zip(states, columns, places, strict=True)
+    coefs = [_joined(column @ np.atleast_2d(state.coefs), own, len(points)) for state, column, own in made]
+    return rule.pool(gram_matrix(parts[0].kernel, points), coefs, [state.rule for state in states], places)
 
 
 def _limit(learner: Learner, budget: int | None) -> int | None:

@@ -74,6 +74,14 @@ def reduce(
     return kept, reduced, _norm(gram, lost, metric), _norm(gram, kinds[0], metric)
 
 
+def project_metric(gram: Floats, metric: Floats, kept: Array) -> Floats:
+    """P A P' for the projection P on the points that remain."""
+    if len(kept) == len(gram):
+        return metric
+    share = cho_solve(_factor(gram[np.ix_(kept, kept)]), gram[kept])
+    return np.asarray(share @ metric @ share.T)
+
+
 def choose_points(gram: Floats, coefs: Floats, metric: Floats, limit: int) -> Array:
     """The points that remain after the point whose projection on the rest loses least is removed, repeatedly."""
     alive, coefs = np.arange(len(gram)), coefs.copy()

@@ -100,6 +100,14 @@ class Rule(Stateful):
         unpacked."""
         raise NotImplementedError
 
+    def pool(
+        self, gram: Floats, coefs: list[Floats], states: list[dict[str, Any]], places: list[Any]
+    ) -> tuple[Floats, Floats] | None:
+        """Coefficients and metric of all that several models have learned, over points with this Gram matrix, for a
+        rule with a metric; ``coefs`` have a row for each output and a column for each of these points, ``places`` are
+        the indices of each model's own points, ``states`` are packed. None: models merge as a weighted sum."""
+        return None
+
     def renewed(self, row: Floats, kappa: float, state: dict[str, Any]) -> None:
         """Points have left between the step and the admission of the newcomer, which now has these kernel values."""
 

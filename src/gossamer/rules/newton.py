@@ -24,6 +24,8 @@ LEAST_SPREAD = 1e-6
 LEAST_PIVOT = 1e-15
 #: The largest number in a metric from outside.
 LARGEST = 1e100
+#: Of the largest: smaller eigenvalues of a Gram matrix are rounding.
+LEAST_AXIS = 1e-12
 #: The factor of the metric is folded into it before it falls below.
 SMALLEST_FACTOR = 1e-6
 
@@ -119,6 +121,29 @@ class Newton(Rule):
         known = values[: len(state["metric"])]
         covered = state["factor"] * np.sum(known * (state["metric"] @ known), axis=0)
         return np.asarray(np.clip(kappas - covered, 0.0, kappas))
+
+    def pool(
+        self, gram: Floats, coefs: list[Floats], states: list[dict[str, Any]], places: list[Any]
+    ) -> tuple[Floats, Floats]:
+        """All models have one prior, and each its own evidence: with B = A (I - K A)^-1 and h = (I + B K) a of each,
+        A <- B (I + K B)^-1 and a <- (I + B K)^-1 h of their sums; here in coordinates in which K is the identity."""
+        values, vectors = np.linalg.eigh(gram)
+        held = values > LEAST_AXIS * values[-1]
+        roots, axes = np.sqrt(values[held]), vectors[:, held]
+        evidence = np.zeros((len(roots), len(roots)))
+        target = np.zeros((len(coefs[0]), len(roots)))
+        for a, state, place in zip(coefs, states, places, strict=True):
+            metric = state["factor"] * square(state["metric"])
+            known = (roots * axes[place[: len(metric)]]).T
+            shares, turn = np.linalg.eigh(known @ metric @ known.T)
+            shares = np.clip(shares, 0.0, 1.0 - LEAST_VARIANCE)
+            own = (turn * (shares / (1.0 - shares))) @ turn.T
+            weights = a @ (axes * roots)
+            evidence += own
+            target += weights + weights @ own
+        total = np.linalg.inv(np.eye(len(roots)) + evidence)
+        back = axes / roots
+        return target @ total @ back.T, back @ (np.eye(len(roots)) - total) @ back.T
 
     # the metric as the points change: a change of the points is a linear map P of the coefficients, A <- P A P'
 

@@ -15,7 +15,7 @@ from gossamer._typing import Array, Floats
 from gossamer.estimators.base import Online
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.pipelines import OnlinePipeline
-from gossamer.estimators.projection import MOST_POINTS, gram_matrix, inner_product, project_metric, reduce
+from gossamer.estimators.projection import MOST_POINTS, gram_matrix, inner_product, one_thread, project_metric, reduce
 from gossamer.estimators.scaler import OnlineScaler
 from gossamer.estimators.targets import pool, units
 from gossamer.learner import Learner
@@ -272,7 +272,8 @@ def _pool(
     places = np.split(place, np.cumsum([len(state.points) for state in states])[:-1])
     made = zip(states, columns, places, strict=True)
     coefs = [_joined(column @ np.atleast_2d(state.coefs), own, len(points)) for state, column, own in made]
-    return rule.pool(gram_matrix(parts[0].kernel, points), coefs, [state.rule for state in states], places)
+    with one_thread():
+        return rule.pool(gram_matrix(parts[0].kernel, points), coefs, [state.rule for state in states], places)
 
 
 def _limit(learner: Learner, budget: int | None) -> int | None:

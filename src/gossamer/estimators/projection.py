@@ -36,11 +36,16 @@ def project(kernel: Any, points: Any, others: Any, coefs: Floats) -> Floats:
         values += np.asarray(kernel(points, others[part]), dtype=np.float64) @ coefs[:, part].T
     gram: Array = np.asarray(kernel(points, points), dtype=np.float64)
     gram[np.diag_indices_from(gram)] += MEAN_JITTER * float(gram.diagonal().max())
-    with _blas().limit(limits=1, user_api="blas"):  # threads of BLAS would wait for each other on busy processors
+    with one_thread():
         try:
             return np.asarray(solve(gram, values, assume_a="pos").T)
         except LinAlgError:  # the kernel of float32 rows may be off by more than the jitter
             return np.asarray(np.linalg.lstsq(gram, values, rcond=1e-6)[0].T)
+
+
+def one_thread() -> Any:
+    """A context in which BLAS has one thread: several would wait for each other on busy processors."""
+    return _blas().limit(limits=1, user_api="blas")
 
 
 @functools.cache

@@ -241,10 +241,7 @@ class Classifier(Model, base.MiniBatchClassifier):
         """The scores of a row or a frame as log-odds, and the labels known then."""
         learned = self._learned
         assert learned is not None
-        if isinstance(X, Mapping) or hasattr(X, "to_native"):
-            table = learned.table(X)
-        else:
-            raise learned.columns.fault(X)
+        table = learned.table(X)
         scores = learned.learner.score(table, average=learned.averaged)
         return learned.estimator._as_log_odds(scores, table).reshape(len(table), -1), copy.copy(learned)
 

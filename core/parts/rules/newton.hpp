@@ -160,7 +160,7 @@ private:
     void learn() {
         Metric& a = state.metric;
         a.extend(static_cast<int>(pending_.size()));
-        const double w = weight_ / state.factor;
+        const double w = weight_ / std::max(state.factor, smallest_factor);  // a file may say anything
         if (slot_ >= 0)
             a.map(slot_, change_.data(), w, pending_.data());
         else

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gossamer import _checks
-from gossamer.bounds.theorem import bound, not_negative, positive
+from gossamer.bounds.theorem import bound
 
 RIDGE = "the rule is Newton without forgetting or settling, the loss Squared, there is no budget"
 
@@ -21,9 +20,7 @@ def newton_identity(*, noise: float, norm: float, squared_loss: float) -> float:
     >>> newton_identity(noise=0.5, norm=2.0, squared_loss=3.0)
     5.0
     """
-    name = "newton_identity"
-    effort = positive(name, "noise", noise) * not_negative(name, "norm", norm) ** 2
-    return not_negative(name, "squared_loss", squared_loss) + effort
+    return squared_loss + noise * norm**2
 
 
 @bound("Zhdanov, Kalnishkan 2010, corollary for clipped scores", RIDGE, "|y| <= largest, and scores are clipped to it")
@@ -36,9 +33,7 @@ def newton_regret(*, noise: float, norm: float, largest: float, log_det: float) 
     >>> newton_regret(noise=0.5, norm=2.0, largest=1.0, log_det=3.0)
     14.0
     """
-    name = "newton_regret"
-    effort = positive(name, "noise", noise) * not_negative(name, "norm", norm) ** 2
-    return effort + 4.0 * positive(name, "largest", largest) ** 2 * not_negative(name, "log_det", log_det)
+    return noise * norm**2 + 4.0 * largest**2 * log_det
 
 
 @bound(
@@ -58,9 +53,5 @@ def arow_mistakes(
     >>> arow_mistakes(noise=1.0, norm=3.0, squared_scores=16.0, deficit=2.0, log_det=3.0, margin_errors=1)
     11.0
     """
-    name = "arow_mistakes"
-    free = _checks.whole(name, "margin_errors", margin_errors, 0)
-    effort = positive(name, "noise", noise) * not_negative(name, "norm", norm) ** 2
-    effort += not_negative(name, "squared_scores", squared_scores)
-    reach = math.sqrt(effort) * math.sqrt(not_negative(name, "log_det", log_det) + free)
-    return reach + not_negative(name, "deficit", deficit) - free
+    effort = noise * norm**2 + squared_scores
+    return math.sqrt(effort) * math.sqrt(log_det + margin_errors) + deficit - margin_errors

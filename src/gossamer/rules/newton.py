@@ -225,8 +225,8 @@ class Newton(Rule):
 
     def check_state(self, state: dict[str, Any], size: int) -> None:
         metric, factor = state["metric"], state["factor"]
-        if not 0 < factor <= 1:
-            raise _wrong("factor", "a number in (0, 1]", factor)
+        if not SMALLEST_FACTOR <= factor <= 1:
+            raise _wrong("factor", f"a number in [{SMALLEST_FACTOR:g}, 1]", factor)
         rows = (math.isqrt(8 * len(metric) + 1) - 1) // 2
         if rows * (rows + 1) // 2 != len(metric) or rows > size:
             raise _wrong("metric", f"the lower triangle of a matrix of {size} rows", f"{len(metric)} numbers")

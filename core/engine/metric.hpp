@@ -13,7 +13,8 @@ namespace gossamer {
 
 class Metric {
 public:
-    static constexpr double largest = 1e100;  // in a state from outside
+    static constexpr double largest = 1e150;         // in a state from outside
+    static constexpr double largest_change = 1e100;  // which only a forged matrix reaches: it then begins anew
 
     int size() const { return size_; }
     double at(int i, int j) const { return i < j ? values_[j * stride_ + i] : values_[i * stride_ + j]; }
@@ -42,6 +43,7 @@ public:
     // A += w u u', for w >= 0
     void add(double w, const double* u) {
         scale_into(scaled_, std::sqrt(w), u);
+        if (!is_small(scaled_)) return begin_anew();
         for (int i = 0; i < size_; ++i)
             tiles<double>().rank_two(values_.data() + i * stride_, scaled_[i], scaled_.data(), 0.0, scaled_.data(), i + 1);
     }
@@ -66,6 +68,7 @@ public:
             minus_[i] = a - b;
         }
         scale_into(scaled_, std::sqrt(w), u);
+        if (!is_small(scaled_) || !is_small(plus_) || !is_small(minus_)) return begin_anew();
         for (int i = 0; i < size_; ++i)
             tiles<double>().rank_three(values_.data() + i * stride_, plus_[i], plus_.data(), minus_[i], minus_.data(),
                                        scaled_[i], scaled_.data(), i + 1);
@@ -111,6 +114,13 @@ private:
     std::vector<double> values_, scaled_, plus_, minus_;
     std::ptrdiff_t stride_ = 0;
     int size_ = 0;
+
+    static bool is_small(const std::vector<double>& u) {
+        return std::all_of(u.begin(), u.end(), [](double x) { return x * x <= largest_change; });
+    }
+    void begin_anew() {
+        for (int i = 0; i < size_; ++i) std::fill_n(values_.begin() + i * stride_, i + 1, 0.0);
+    }
 
     void scale_into(std::vector<double>& out, double factor, const double* u) const {
         out.resize(size_);

@@ -22,8 +22,8 @@ LEAST_VARIANCE = 1e-9
 LEAST_SPREAD = 1e-6
 #: A point whose pivot is a smaller share of its column in the metric has no observation to delete.
 LEAST_PIVOT = 1e-15
-#: The largest number in a metric from outside.
-LARGEST = 1e100
+#: The largest change of a metric, which only a forged one reaches: it then begins anew; and the largest number in a state.
+LARGEST_CHANGE, LARGEST = 1e100, 1e150
 #: Of the largest: smaller eigenvalues of a Gram matrix are rounding.
 LEAST_AXIS = 1e-12
 #: The factor of the metric is folded into it before it falls below.
@@ -162,15 +162,21 @@ class Newton(Rule):
         known = len(state["metric"])
         state["metric"] = np.pad(state["metric"], (0, len(u) - known))
         u = math.sqrt(state["w"] / state["factor"]) * u
-        state["metric"] += np.multiply.outer(u, u)  # symmetric to the bit
+        self._change(np.multiply.outer(u, u), state)  # symmetric to the bit
         state["v"] = None
+
+    @staticmethod
+    def _change(change: Floats, state: dict[str, Any]) -> None:
+        state["metric"] += change
+        if not np.abs(change).max(initial=0.0) <= LARGEST_CHANGE:
+            state["metric"][:] = 0.0
 
     def handed_over(self, slot: int, shares: Floats, state: dict[str, Any]) -> None:
         change = shares.copy()
         change[slot] -= 1.0
         column = state["metric"][slot].copy()
         cross = np.multiply.outer(change, column + 0.5 * column[slot] * change)
-        state["metric"] += cross + cross.T
+        self._change(cross + cross.T, state)
         if state["v"] is not None:
             state["v"] = state["v"] + state["v"][slot] * change
 

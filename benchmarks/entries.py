@@ -98,7 +98,7 @@ class Entry:
         first = [self.usual] if best is None else []
         if not self.space:
             return first
-        cube = qmc.LatinHypercube(len(self.space), rng=np.random.default_rng(round(1 / side)))
+        cube = qmc.LatinHypercube(len(self.space), seed=np.random.default_rng(round(1 / side)))
         middle = np.array([_place(self.space[name], value) for name, value in (best or {}).items()] or 0.5)
         corner = np.clip(middle - side / 2, 0, 1 - side)
         return first + [_setting(self.space, corner + side * point) for point in cube.random(count - len(first))]

@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 from clips import Clip, Tally, clips, filtered
 from harness import RESULTS, machine, progress
+from scipy import integrate
 
 from gossamer.video import PLAIN, BackgroundSubtractor
 
@@ -82,7 +83,7 @@ def roc(clip: Clip, subtractor: BackgroundSubtractor, step: int = 5) -> tuple[fl
         subtractor.apply(frame)
     found = np.concatenate([[0.0], np.cumsum(new[::-1]) / new.sum()])
     false = np.concatenate([[0.0], np.cumsum(old[::-1]) / old.sum()])
-    return float(np.trapezoid(found, false)), false, found
+    return float(integrate.trapezoid(found, false)), false, found
 
 
 def papers(clip: Clip, threads: int) -> tuple[dict[str, object], dict[str, tuple[np.ndarray, np.ndarray]]]:

@@ -12,6 +12,7 @@ import cv2
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from scipy import integrate
 
 from benchmarks.clips import FOREGROUND, Clip, Tally, filtered
 from experiments.figure import Progress
@@ -63,7 +64,7 @@ class Seen:
 
     def area(self, frames: slice = slice(None)) -> float:
         false, found = self.roc(frames)
-        return float(np.trapezoid(found, false))
+        return float(integrate.trapezoid(found, false))
 
     def blocks(self, frames: slice, size: int) -> np.ndarray:
         """The area in consecutive blocks of frames."""

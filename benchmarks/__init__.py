@@ -1,0 +1,1 @@
+"""The measurements. A package, so that it comes before the `benchmarks` that pyarrow 17 installs."""

@@ -69,7 +69,7 @@ test-bare: $(VENV)/.package ## the core tests where no extra is installed, and w
 	@rm -rf build/bare && $(PYTHON) -m venv build/bare
 	@build/bare/bin/python -m pip --disable-pip-version-check install -qq $(WHEELS)/*.whl \
 	  $$($(BIN)/python tools/requirements.py --only test | grep -E '^(pytest|hypothesis)')
-	@build/bare/bin/python -m pytest -n 2 $(or $(ARGS),$(BARE))
+	@build/bare/bin/python -m pytest -n 2 $(or $(ARGS),$(BARE)) $(NEED_RIVER:%=--ignore=%)
 
 lint: $(VENV)/.extra-lint ## all that pre-commit checks, on every file: ruff, clang-format, codespell, import-linter, mypy, actionlint
 	@$(BIN)/python -m ruff check .

@@ -74,7 +74,7 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
         return None  # the estimators then raise an error that says why
     if type(make_machine(learner, like, "auto")) is not Native:
         return None
-    engine = Compact(model, scaler, last, learner, own, features, np.dtype(dtype), classes, threads)
+    engine = Compact(model, scaler, last, learner, kernel, own, features, np.dtype(dtype), classes, threads)
     return None if engine.several and engine.many is None else engine
 
 
@@ -99,13 +99,12 @@ class Compact:
     backend = "native"
 
     def __init__(
-        self, model: Any, scaler: OnlineScaler | None, last: Any, learner: Learner, own: bool, features: int,
-        dtype: Any, classes: list[Any] | None, threads: int,
+        self, model: Any, scaler: OnlineScaler | None, last: Any, learner: Learner, kernel: Kernel, own: bool,
+        features: int, dtype: Any, classes: list[Any] | None, threads: int,
     ) -> None:  # fmt: skip
         self.model, self.features, self.dtype, self.threads = model, features, dtype, threads
         self.classes, self.task, self.own_width = classes, task_of(model), own
-        self.kernel: Kernel = last._start().kernel
-        self.scaler = scaler
+        self.kernel, self.scaler = kernel, scaler  # the kernel as given, not yet resolved
         parts = compiled_parts(learner)
         assert parts is not None
         self.traced, self.reshapes = learner.rule.needs_trace, learner.budget.needs_gram

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,8 @@ def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any) -> None:
     weights = None if sample_weight is None else np.asarray(sample_weight)
     if weights is not None and weights.dtype.kind in "biuf" and not weights.any():
         raise _checks.wrong(estimator, "sample_weight", "above zero for some row", sample_weight)
-    rng = check_parameters(estimator)
+    check_parameters(estimator)
+    rng = check_random_state(estimator.random_state)
     X = inputs.check(estimator._start(), X)
     rows = inputs.count(X)
     if y is not None and len(y) != rows:
@@ -82,12 +84,11 @@ def _pass(estimator: Any, table: Table, average: bool) -> None:
     )
 
 
-def check_parameters(estimator: Any) -> Any:
-    """Check the parameters of ``fit``; returns the random state."""
+def check_parameters(estimator: Any) -> None:
+    """Check the parameters of ``fit``."""
     _checks.whole(estimator, "n_passes", estimator.n_passes, 1)
     _checks.one_of(estimator, "shuffle", estimator.shuffle, [False, True])
-    try:
-        return check_random_state(estimator.random_state)
-    except ValueError:
-        rule = "an int in [0, 2**32), a NumPy RandomState or None"
-        raise _checks.wrong(estimator, "random_state", rule, estimator.random_state) from None
+    seed = estimator.random_state  # checked without making a generator of it, which takes long
+    known = seed is None or seed is np.random or isinstance(seed, np.random.RandomState)
+    if not known and not (isinstance(seed, Integral) and 0 <= int(seed) < 2**32):
+        raise _checks.wrong(estimator, "random_state", "an int in [0, 2**32), a NumPy RandomState or None", seed)

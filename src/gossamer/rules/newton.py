@@ -22,7 +22,7 @@ LEAST_VARIANCE = 1e-9
 LEAST_SPREAD = 1e-6
 #: A point whose pivot is a smaller share of its column in the metric has no observation to delete.
 LEAST_PIVOT = 1e-15
-#: The largest change of a metric, which only a forged one reaches: it then begins anew; and the largest number in a state.
+#: The largest change of a metric, which only a forged one reaches: it then begins anew. The largest number in a state.
 LARGEST_CHANGE, LARGEST = 1e100, 1e150
 #: Of the largest: smaller eigenvalues of a Gram matrix are rounding.
 LEAST_AXIS = 1e-12

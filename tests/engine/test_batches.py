@@ -122,7 +122,7 @@ def learners(draw, kernels):
     loss = draw(st.sampled_from([*filter(compiled, LOSSES)]))
     rule = draw(st.sampled_from([rule for rule in filter(compiled, RULES) if agree(loss, rule)]))
     size = draw(st.integers(1, 40))
-    kernel, backend = draw(st.sampled_from(kernels))
+    kernel, backend = draw(st.sampled_from([pair for pair in kernels if rule.keeps_norm or pair[1] != "trees"]))
     sized = [Smallest(size), Smallest(size, by="coefficient"), Oldest(size), Project(size)]
     budgets = [*filter(compiled, BUDGETS), *sized]
     budget = draw(st.sampled_from([budget for budget in budgets if agree(loss, rule, budget, kernel, backend)]))

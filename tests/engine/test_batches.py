@@ -102,7 +102,7 @@ def test_every_kernel(number):
     together = [parts for parts in others if agree(*parts)]
     share = 4 if native else 8
     for i, (loss, rule, budget) in enumerate(together[number % share :: share]):
-        X, y = stream(loss, 37, seed=200 + i)
+        X, y = stream(loss, 37, seed=300 + i)
         X, twins, parts = fitted(kernel, X), compiled(loss, rule, budget), (kernel, loss, rule, budget)
         backend = next(machines) if twins else "auto"
         if not agree(loss, rule, budget, kernel, backend):

@@ -194,7 +194,8 @@ def test_merged_shards(part):
     shards[1].fit(X[100:], 40 + 9 * y[100:])
     model = gossamer.merge(shards).model
     expected = shards[0].predict(X) / 3 + 2 * shards[1].predict(X) / 3
-    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-9)
+    if part is not gossamer.NewtonRegressor:  # weighs by certainty: test_newton_estimators.py
+        np.testing.assert_allclose(model.predict(X), expected, rtol=1e-9)
     assert math.isclose(model.target_scale_, np.append(y[:100], 40 + 9 * y[100:]).std(), rel_tol=1e-9)
     assert np.isfinite(model.predict_learn(X, y)).all()
 

@@ -1,0 +1,64 @@
+// Experts mixed by Bayes weights with a fixed share (Herbster and Warmuth 1998), over one block of rows whose scores by every
+// expert are known. The twin of mixture/weights.py, where the formulas are.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "mixture/opinions.hpp"
+
+namespace gossamer {
+
+struct MixedRows {
+    const double* scores = nullptr;     // (experts, rows, outputs): of each row before it was learned
+    const double* variances = nullptr;  // (experts, rows); may be null
+    const double* y = nullptr;          // (rows,); null: predict only
+    const double* weights = nullptr;    // (rows,); may be null: all 1
+    int experts = 0, rows = 0, outputs = 1;
+    double* out = nullptr;  // (rows, outputs)
+};
+
+// opinions: (experts, Opinion::numbers), weights, credits: (experts,), all of which go on with the rows.
+// share: of the weight that all experts share after each row. keep: the factor of the credits, log-likelihoods less that of
+// the mixture, before each row.
+template <class Opinion>
+void mix(const MixedRows& m, double* opinions, double* weights, double* credits, double share, double keep) {
+    std::vector<Opinion> own(m.experts);
+    for (int e = 0; e < m.experts; ++e) {
+        const double* from = opinions + static_cast<std::ptrdiff_t>(e) * Opinion::numbers;
+        Opinion::each(own[e], [&](const char*, double& x) { x = *from++; });
+    }
+    std::vector<double> likelihoods(m.experts), workspace(m.outputs);
+    for (int t = 0; t < m.rows; ++t) {
+        double* sums = m.out + static_cast<std::ptrdiff_t>(t) * m.outputs;
+        std::fill_n(sums, m.outputs, 0.0);
+        const double y = m.y == nullptr ? 0.0 : m.y[t], importance = m.weights == nullptr ? 1.0 : m.weights[t];
+        double mixed = 0;
+        for (int e = 0; e < m.experts; ++e) {
+            const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(e) * m.rows + t;
+            const Outlook row{m.scores + at * m.outputs, m.variances == nullptr ? 1.0 : m.variances[at], m.outputs,
+                              workspace.data()};
+            likelihoods[e] = own[e].look(row, weights[e], sums, y);
+            mixed += weights[e] * likelihoods[e];
+            if (m.y != nullptr && importance > 0) own[e].learn(row, y, importance);
+        }
+        Opinion::finish(sums, m.outputs);
+        if (m.y == nullptr || !(importance > 0) || !(mixed > 0)) continue;
+        double total = 0;
+        for (int e = 0; e < m.experts; ++e) {
+            const double gain = std::max(-700.0, importance * std::log(likelihoods[e] / mixed));
+            credits[e] = keep * credits[e] + gain;
+            weights[e] *= std::exp(std::min(700.0, gain));
+            total += weights[e];
+        }
+        for (int e = 0; e < m.experts; ++e) weights[e] = (1 - share) * (weights[e] / total) + share / m.experts;
+    }
+    if (m.y == nullptr) return;
+    for (int e = 0; e < m.experts; ++e) {
+        double* to = opinions + static_cast<std::ptrdiff_t>(e) * Opinion::numbers;
+        Opinion::each(own[e], [&](const char*, double& x) { *to++ = x; });
+    }
+}
+
+}  // namespace gossamer

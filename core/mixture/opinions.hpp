@@ -1,0 +1,116 @@
+// The opinion of one expert of a mixture: a distribution of the target, made of its score by a few learned numbers. The
+// twin of mixture/opinions.py, where the formulas are.
+//
+// An opinion is a small struct that is copied. look(...) adds its prediction, weighted, to a sum; likelihood(...) is that of
+// the target; learn(...) goes on; finish(...) turns the weighted sum into the score of the mixture.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "certainty/link.hpp"
+
+namespace gossamer {
+
+// One row as an expert sees it.
+struct Outlook {
+    const double* scores;  // (outputs,)
+    double variance;       // of the expert at this row, its noise added; 1 where it has none
+    int outputs;
+    double* workspace;  // (outputs,)
+};
+
+constexpr double least_probability = 1e-4;  // of what an expert holds for impossible: it never loses more than 9.3 in a row
+
+// Two classes: the probability of the second one, by a calibrated link. The score of the mixture is its log-odds.
+struct SignOpinion {
+    static constexpr int numbers = 8;
+    Link link;
+
+    template <class S, class F> static void each(S& s, F&& f) { Link::each(s.link, f); }
+    double probability(const Outlook& row) const {
+        return least_probability + (1 - 2 * least_probability) * link.probability(row.scores[0]);
+    }
+    double look(const Outlook& row, double weight, double* sums, double y) const {
+        const double p = probability(row);
+        sums[0] += weight * p;
+        return y > 0 ? p : 1 - p;
+    }
+    void learn(const Outlook& row, double y, double weight) { link.learn(row.scores[0], y > 0, weight); }
+    static void finish(double* sums, int) { sums[0] = std::log(sums[0]) - std::log1p(-sums[0]); }
+};
+
+// Many classes: their probabilities, by a calibrated link. The scores of the mixture are their logarithms.
+struct ClassOpinion {
+    static constexpr int numbers = 5;
+    SoftmaxLink link;
+
+    template <class S, class F> static void each(S& s, F&& f) { SoftmaxLink::each(s.link, f); }
+    double look(const Outlook& row, double weight, double* sums, double y) const {
+        double *p = row.workspace, chosen = least_probability;
+        link.probability(row.scores, row.outputs, p);
+        int known = 0;
+        for (int k = 0; k < row.outputs; ++k) known += std::isfinite(row.scores[k]);
+        for (int k = 0; k < row.outputs; ++k) {
+            if (!std::isfinite(row.scores[k])) continue;
+            const double share = least_probability / known + (1 - least_probability) * p[k];
+            sums[k] += weight * share;
+            if (k == static_cast<int>(y)) chosen = share;
+        }
+        return chosen;
+    }
+    void learn(const Outlook& row, double y, double weight) {
+        link.learn(row.scores, row.outputs, static_cast<int>(y), row.workspace, weight);
+    }
+    static void finish(double* sums, int outputs) {
+        for (int k = 0; k < outputs; ++k) sums[k] = std::log(sums[k]);
+    }
+};
+
+// A number: Student's t around the score, whose spread is that of the expert times a learned factor. The score of the
+// mixture is the weighted mean.
+struct ValueOpinion {
+    static constexpr int numbers = 2;
+    static constexpr double freedom = 6.0, forgetting = 0.9995, prior = 4.0;
+    double total = prior, squares = prior;
+
+    template <class S, class F> static void each(S& s, F&& f) { f("total", s.total), f("squares", s.squares); }
+    double spread(double variance) const { return std::max(1e-12, squares / total * variance); }
+    double look(const Outlook& row, double weight, double* sums, double y) const {
+        sums[0] += weight * row.scores[0];
+        const double away = y - row.scores[0], unit = spread(row.variance);
+        return std::exp(-0.5 * (1 + freedom) * std::log1p(away * away / (freedom * unit))) / std::sqrt(unit);
+    }
+    void learn(const Outlook& row, double y, double weight) {
+        const double away = y - row.scores[0], ratio = away * away / row.variance;
+        const double robust = (1 + freedom) / (freedom + ratio * total / squares) * ratio;
+        total = forgetting * total + (1 - forgetting) * prior + weight;
+        squares = forgetting * squares + (1 - forgetting) * prior + weight * robust;
+    }
+    static void finish(double*, int) {}
+};
+
+// A quantile: the asymmetric Laplace density around the score, whose width is the mean pinball loss so far.
+struct QuantileOpinion {
+    static constexpr int numbers = 3;
+    static constexpr double forgetting = 0.9995, prior = 4.0;
+    double total = prior, losses = 0.25 * prior, level = 0.5;
+
+    template <class S, class F> static void each(S& s, F&& f) {
+        f("total", s.total), f("losses", s.losses), f("level", s.level);
+    }
+    double loss(double away) const { return away > 0 ? level * away : (level - 1) * away; }
+    double look(const Outlook& row, double weight, double* sums, double y) const {
+        sums[0] += weight * row.scores[0];
+        const double width = std::max(1e-12, losses / total);
+        return std::exp(-loss(y - row.scores[0]) / width) / width;
+    }
+    void learn(const Outlook& row, double y, double weight) {
+        const double most = 20 * losses / total;  // an outlier does not widen the density for long
+        total = forgetting * total + (1 - forgetting) * prior + weight;
+        losses = forgetting * losses + (1 - forgetting) * 0.25 * prior + weight * std::min(most, loss(y - row.scores[0]));
+    }
+    static void finish(double*, int) {}
+};
+
+}  // namespace gossamer

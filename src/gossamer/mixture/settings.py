@@ -1,0 +1,120 @@
+"""The settings that experts are made of: what a user of one learner would have to choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from gossamer._typing import Array
+from gossamer.budgets import Budget
+from gossamer.kernels import Gaussian, Kernel, Laplace, Polynomial
+from gossamer.learner import Learner
+from gossamer.losses import Loss
+from gossamer.rules import Newton
+
+#: The widths of a Gaussian, in units of 1 / the median squared distance of rows; 0 is a linear kernel alone.
+WIDTHS = (0.0, 0.3, 1.0, 3.0, 10.0)
+#: From a world that stands still to one that changes within twenty rows.
+FORGETTING = (1.0, 0.9999, 0.999, 0.99, 0.95)
+#: The noise of classes, and that of targets of deviation 1.
+NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5)}
+#: Rows of at least this many features may be images, texts, codes: some experts take them as they come, unscaled.
+WIDE = 50
+#: The fewer widths and factors of forgetting that wide rows start with, and the widths of experts on plain rows.
+WIDE_WIDTHS, WIDE_FORGETTING, PLAIN_WIDTHS = (0.0, 1.0, 3.0), (1.0, 0.9999, 0.999), (0.3, 1.0, 3.0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One choice of settings.
+
+    >>> Setting(3.0, 0.999, 0.1).describe()
+    'Gaussian of width 3 and linear, forgetting 0.999 (about 1,000 rows), noise 0.1'
+    """
+
+    width: float
+    forgetting: float
+    noise: float
+    plain: bool = False  # rows as they come, without scaling, and no linear part
+
+    def kernel(self, unit: float, family: Any = None) -> Kernel:
+        """The kernel for rows whose median squared distance is ``unit``: a Gaussian (or another ``family`` with a
+        width), and beside it a linear part and a constant, which is the intercept."""
+        linear = Polynomial(1, 1.0 / unit, 1.0)
+        if isinstance(family, Kernel):
+            return family
+        if self.width == 0:
+            return linear
+        bump: Kernel
+        if family is Laplace:
+            bump = Laplace(float(np.sqrt(self.width / unit)))
+        else:
+            bump = Gaussian(self.width / unit)
+        return bump if self.plain else bump + linear
+
+    def learner(self, unit: float, loss: Loss, budget: Budget, family: Any = None) -> Learner:
+        """A new expert."""
+        return Learner(self.kernel(unit, family), loss, Newton(self.noise, self.forgetting), budget)
+
+    def describe(self) -> str:
+        """The setting in words."""
+        if self.width == 0:
+            shape = "linear"
+        else:
+            shape = f"Gaussian of width {self.width:g}" + (" on unscaled rows" if self.plain else " and linear")
+        rows = "" if self.forgetting == 1 else f" (about {round(1 / (1 - self.forgetting)):,} rows)"
+        return f"{shape}, forgetting {self.forgetting:g}{rows}, noise {self.noise:g}"
+
+
+def first_settings(task: str) -> list[Setting]:
+    """A few experts for the first rows, before the distances between rows are known."""
+    noises = NOISES[task][1], NOISES[task][-1]
+    return [Setting(width, 1.0, noise) for width in (0.0, 1.0) for noise in noises]
+
+
+def young_settings(best: Setting, task: str, row: int) -> list[Setting]:
+    """Experts for a world that has just changed: the settings of the best without forgetting, and simpler ones, which
+    few rows suffice for."""
+    noise = NOISES[task][2]
+    simple = [Setting(width, 1.0, noise, best.plain and width > 0) for width in (0.0, 1.0)]
+    found = [Setting(best.width, 1.0, best.noise, best.plain), *simple]
+    return list(dict.fromkeys(found))
+
+
+def all_settings(task: str, features: int, scale: bool, fixed: bool) -> list[Setting]:
+    """The experts that a stream starts with; ``fixed``: the kernel is given."""
+    wide = features >= WIDE
+    widths = (1.0,) if fixed else WIDE_WIDTHS if wide else WIDTHS
+    forgetting = WIDE_FORGETTING if wide else FORGETTING
+    found = [Setting(w, f, n) for w in widths for f in forgetting for n in NOISES[task]]
+    if wide and scale and not fixed:
+        found += [Setting(w, f, n, True) for w in PLAIN_WIDTHS for f in forgetting for n in NOISES[task]]
+    return found
+
+
+def neighbours(setting: Setting, task: str, fixed: bool) -> list[Setting]:
+    """The settings one step away, those of the same kernel first, which can start with what the setting knows."""
+    found = []
+    for name, choices in (("forgetting", FORGETTING), ("noise", NOISES[task]), ("width", () if fixed else WIDTHS)):
+        value = getattr(setting, name)
+        if value not in choices:
+            continue
+        place = choices.index(value)
+        for other in (place - 1, place + 1):
+            if 0 <= other < len(choices) and not (name == "width" and setting.plain and choices[other] == 0):
+                found.append(replace(setting, **{name: choices[other]}))
+    return found
+
+
+def median_distance(rows: Array) -> float:
+    """The median squared distance of some rows; 1 if it is 0.
+
+    >>> median_distance(np.array([[0.0], [1.0], [3.0]]))
+    4.0
+    """
+    found = pdist(np.asarray(rows, dtype=np.float64), "sqeuclidean")
+    positive = found[found > 0]
+    return float(np.median(positive)) if len(positive) else 1.0

@@ -9,6 +9,7 @@
 #include "engine/loop.hpp"
 #include "engine/points.hpp"
 #include "engine/rows.hpp"
+#include "engine/variance.hpp"
 #include "simd/tiles.hpp"
 
 namespace gossamer {
@@ -58,6 +59,47 @@ public:
         points.append(dropped_);
         const double rounds = static_cast<double>(std::max<std::int64_t>(loop_.steps, 1));
         score_by(points, coefs, 1 / rounds, e.offset_sum / rounds, x, n, scores, columns);
+    }
+
+    // the variance that is left at rows, of a rule that learns it
+    void variance(const T* x, std::int64_t n, double* out) const {
+        static thread_local Rows<T> rows;
+        static thread_local std::vector<T> g;
+        static thread_local Values kappas, values, covered;
+        const Tiles<T>& ops = tiles<T>();
+        const int lanes = tiles<double>().lanes;
+        Variance of(loop_);
+        const int m = of.points();
+        if (n < ops.lanes / 2) {
+            at_least(g, points_.padded());
+            for (std::int64_t i = 0; i < n; ++i) {
+                rows.single(x + i * d_, d_);
+                rows.against_single(kernel_, points_, x + i * d_, d_, g.data());
+                rows.diagonal(kernel_, d_, kappas);
+                values.assign(g.begin(), g.begin() + m);
+                out[i] = Variance::left(kappas[0], of.covered(values.data()));
+            }
+            return;
+        }
+        const int most = ops.lanes * std::max(1, std::min(4, panels_in_cache()));
+        for (std::int64_t i = 0; i < n; i += most) {
+            rows.pack(x + i * d_, static_cast<int>(std::min<std::int64_t>(n - i, most)), d_);
+            rows.diagonal(kernel_, d_, kappas);
+            const int panels = (rows.count + lanes - 1) / lanes;
+            at_least(g, static_cast<std::size_t>(strip) * rows.ld);
+            at_least(values, static_cast<std::size_t>(panels) * m * lanes);
+            at_least(covered, static_cast<std::size_t>(panels) * lanes);
+            for (int j = 0; j < m; j += strip) {
+                const int end = std::min(m, j + strip);
+                rows.against(kernel_, points_, d_, j, end, 0, g.data());
+                for (int p = 0; p < panels; ++p)
+                    for (int k = j; k < end; ++k)
+                        std::copy_n(g.data() + (k - j) * rows.ld + p * lanes, lanes,
+                                    values.data() + (static_cast<std::ptrdiff_t>(p) * m + k) * lanes);
+            }
+            of.covered(values.data(), panels, covered.data());
+            for (int t = 0; t < rows.count; ++t) out[i + t] = Variance::left(kappas[t], covered[t]);
+        }
     }
 
     // k(points, points), row-major

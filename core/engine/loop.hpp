@@ -25,13 +25,14 @@ template <class T> struct Block {
     std::ptrdiff_t ld = 0;  // rows rounded up; 1 for a single row, 0 where g has the one value asked for
     int rows = 0;
     const double* kappas = nullptr;
-    const double* y = nullptr;           // may be null: no targets
-    const double* weights = nullptr;     // may be null: all 1
-    const double* rates = nullptr;       // may be null: the rule's own schedule
-    const std::int64_t* ids = nullptr;   // may be null: every row is a new example
-    double* scores = nullptr;            // [row * columns + output]; -inf for a class not yet seen
+    const double* y = nullptr;          // may be null: no targets
+    const double* weights = nullptr;    // may be null: all 1
+    const double* rates = nullptr;      // may be null: the rule's own schedule
+    const std::int64_t* ids = nullptr;  // may be null: every row is a new example
+    double* scores = nullptr;           // [row * columns + output]; -inf for a class not yet seen
     int columns = 1;
-    double* levels = nullptr;            // may be null
+    double* levels = nullptr;     // may be null
+    double* variances = nullptr;  // s^2 of each row before it is learned; null unless asked, of rules that have it
 
     // some rows of it, without their kernel values
     template <class U = T> Block<U> part(std::int64_t first, int count) const {
@@ -45,6 +46,7 @@ template <class T> struct Block {
         some.scores = scores + first * columns;
         some.columns = columns;
         some.levels = from(levels);
+        some.variances = from(variances);
         return some;
     }
 };
@@ -71,7 +73,8 @@ public:
             this->rule);
         if (with_trace_) expansion.trace.resize(1);
         if (moves_all_ && expansion.keeps_norm && !with_gram)
-            throw std::invalid_argument("The 'gram' parameter of the core must be true for a rule that moves all points.");
+            throw std::invalid_argument(
+                "The 'gram' parameter of the core must be true for a rule that moves all points.");
         std::visit(
             [&](const auto& b) {
                 needs_kernel_ = b.needs_kernel;
@@ -172,7 +175,8 @@ public:
     // Source: place(row, slot) stores a newcomer and makes its column of g; remove(slot, last) moves the last point.
     // A direct source has no g: values(row, out) are the unscaled sums of every row of coefficients, kernel(row, slot) is
     // a single kernel value, and it is told what else changes coefficients: change(slot), rescale(fold, cleared), grow().
-    // In one that spreads, slots are coordinates: it adds a step to all of them itself, spread(move, trace_move), forget().
+    // In one that spreads, slots are coordinates: it adds a step to all of them itself, spread(move, trace_move), forget();
+    // prior() is k(x, x) of the current row, with its part outside of the space.
     template <class T, class Source> void run(const Block<T>& block, Source& source) {
         Expansion& e = expansion;
         sums_.begin(e, block.g, block.ld, block.rows);
@@ -197,9 +201,20 @@ public:
             if (block.levels != nullptr) block.levels[t] = level();
 
             const int own = with_ids_ && block.ids != nullptr ? slot_of(block.ids[t]) : refuse;
-            Example example{f_.data(), with_trace_ ? v_.data() : nullptr, e.outputs(), e.offset, y, kappa,
-                            rate(block, t), block.weights == nullptr ? 1.0 : block.weights[t], e.norm2,
-                            own == refuse ? 0.0 : e.scale * e.raw[0][own], updates, e.inner, e.rate, along_};
+            Example example{f_.data(),
+                            with_trace_ ? v_.data() : nullptr,
+                            e.outputs(),
+                            e.offset,
+                            y,
+                            kappa,
+                            rate(block, t),
+                            block.weights == nullptr ? 1.0 : block.weights[t],
+                            e.norm2,
+                            own == refuse ? 0.0 : e.scale * e.raw[0][own],
+                            updates,
+                            e.inner,
+                            e.rate,
+                            along_};
             if (moves_all_) look_along(t, example, block, source);
             Step step = decide(example);
             if constexpr (!Source::direct)
@@ -222,7 +237,8 @@ public:
                 }
             }
             for (int c = 0; c < e.outputs(); ++c) {
-                if (with_trace_) v_[c] = (step.trace.keep == 0 ? 0.0 : step.trace.keep * v_[c]) - step.trace.drift * f_[c];
+                if (with_trace_)
+                    v_[c] = (step.trace.keep == 0 ? 0.0 : step.trace.keep * v_[c]) - step.trace.drift * f_[c];
                 f_[c] *= step.keep;
             }
             // a step no larger than the rounding of its score is not counted
@@ -287,7 +303,7 @@ private:
     Values row_, direction_;            // its kernel values, where they are needed in a row; of a rule that moves all
     Values shares_, change_;            // of points in another that leaves
     Along along_;
-    Values values_;                     // from a direct source
+    Values values_;  // from a direct source
     // traits of the rule, then of the budget
     bool with_ids_ = false, with_trace_ = false, trace_matters_ = false, moves_all_ = false, rule_follows_ = false;
     bool rule_ages_ = false;
@@ -338,7 +354,8 @@ private:
         const double far = std::pow(expansion.between(slot, other), -h * (1 - h));
         const auto value = [&](double a, double b) { return std::pow(a, h) * std::pow(b, 1 - h) * far; };
         for (int i = 0; i < expansion.size(); ++i)
-            column[i] = value(i == slot ? 1.0 : expansion.between(slot, i), i == other ? 1.0 : expansion.between(other, i));
+            column[i] =
+                value(i == slot ? 1.0 : expansion.between(slot, i), i == other ? 1.0 : expansion.between(other, i));
         T *to = block.g + slot * block.ld, *from = block.g + other * block.ld;
         for (int i = t; i < block.rows; ++i)
             to[i] = static_cast<T>(value(static_cast<double>(to[i]), static_cast<double>(from[i])));
@@ -467,13 +484,17 @@ private:
     template <class T, class Source>
     [[gnu::noinline]] void look_along(int t, const Example& example, const Block<T>& block, Source& source) {
         along_.rests = std::visit([&](const auto& r, const auto& l) { return r.rests(l, example); }, rule, loss);
-        if (along_.rests) return;
+        if (along_.rests && block.variances == nullptr) return;
         if constexpr (Source::spreads)
             row_.assign(source.z, source.z + expansion.size());
         else if constexpr (!Source::direct)
             read_row(t, block);
         direction_.assign(row_.size(), 0.0);
-        along_ = {row_.data(), direction_.data(), expansion.size()};
+        along_ = {row_.data(), direction_.data(), expansion.size(), along_.rests};
+        if (block.variances == nullptr) return;
+        double prior = example.kappa;
+        if constexpr (Source::spreads) prior = source.prior();
+        block.variances[t] = std::visit([&](const auto& r) { return r.variance(along_, prior); }, rule);
     }
 
     // the part of a step that moves the points; the sums of the rows to come are left to the admission

@@ -32,6 +32,20 @@ public:
         reflect(i, size_, 0, k, out);
     }
 
+    // the rows as support points in panels (simd/tiles.hpp), which are the columns too
+    void to_panels(std::vector<double>& panels) const {
+        constexpr int width = panel_width<double>;
+        panels.assign(static_cast<std::size_t>((size_ + width - 1) / width * width) * size_, 0.0);
+        const auto place = [&](int i, int j) {
+            return panels.data() + (i / width * static_cast<std::ptrdiff_t>(size_) + j) * width;
+        };
+        for (int i = 0; i < size_; ++i) {
+            const double* row = values_.data() + i * stride_;
+            for (int j = 0; j < i; j += width) std::copy_n(row + j, std::min(width, i - j), place(j, i));
+            for (int j = 0; j <= i; ++j) place(i, j)[i % width] = row[j];
+        }
+    }
+
     // rows of zeros up to n
     void extend(int n) {
         if (n <= size_) return;
@@ -45,7 +59,8 @@ public:
         scale_into(scaled_, std::sqrt(w), u);
         if (!is_small(scaled_)) return begin_anew();
         for (int i = 0; i < size_; ++i)
-            tiles<double>().rank_two(values_.data() + i * stride_, scaled_[i], scaled_.data(), 0.0, scaled_.data(), i + 1);
+            tiles<double>().rank_two(values_.data() + i * stride_, scaled_[i], scaled_.data(), 0.0, scaled_.data(),
+                                     i + 1);
     }
 
     // A <- P A P' with P = I + change e_slot', and then A += w u u': one pass over the matrix
@@ -93,7 +108,8 @@ public:
     std::vector<double> packed() const {
         std::vector<double> triangle;
         triangle.reserve(static_cast<std::size_t>(size_) * (size_ + 1) / 2);
-        for (int i = 0; i < size_; ++i) triangle.insert(triangle.end(), values_.begin() + i * stride_, values_.begin() + i * stride_ + i + 1);
+        for (int i = 0; i < size_; ++i)
+            triangle.insert(triangle.end(), values_.begin() + i * stride_, values_.begin() + i * stride_ + i + 1);
         return triangle;
     }
     static std::optional<std::size_t> packed_length(int) { return std::nullopt; }
@@ -142,7 +158,8 @@ private:
 
     // the rows of a triangle, -1 if it is none
     static int rows_of(const std::vector<double>& values) {
-        const auto rows = static_cast<std::size_t>((std::sqrt(8.0 * static_cast<double>(values.size()) + 1) - 1) / 2 + 0.5);
+        const auto rows =
+            static_cast<std::size_t>((std::sqrt(8.0 * static_cast<double>(values.size()) + 1) - 1) / 2 + 0.5);
         return rows * (rows + 1) / 2 == values.size() ? static_cast<int>(rows) : -1;
     }
 

@@ -13,6 +13,7 @@
 #include "engine/loop.hpp"
 #include "engine/points.hpp"
 #include "engine/rows.hpp"
+#include "engine/variance.hpp"
 #include "features/whitening.hpp"
 
 namespace gossamer {
@@ -20,10 +21,10 @@ namespace gossamer {
 // The features of a block of rows, with the buffers that they are made in.
 template <class T> struct Features {
     Rows<T> rows;
-    std::vector<T> g, cosines, sines;    // kernel values or phases, points down, rows across
-    std::vector<double> panels, turned;  // the same in panels of doubles, and the features of one panel
-    std::vector<double> kappas;          // k(x, x)
-    std::vector<double> z;               // [row * stride + coordinate]
+    std::vector<T> g, cosines, sines;     // kernel values or phases, points down, rows across
+    std::vector<double> panels, turned;   // the same in panels of doubles, and the features of one panel
+    std::vector<double> kappas;           // k(x, x)
+    std::vector<double> z;                // [row * stride + coordinate]
     std::ptrdiff_t stride = 0, room = 0;  // room: the rows of a panel
 
     double* of(int row) { return z.data() + row * stride; }
@@ -88,6 +89,28 @@ public:
         score_by(sums, 1 / rounds, e.offset_sum / rounds, x, n, scores, columns);
     }
 
+    // the variance that is left at rows, of a rule that learns it
+    void variance(const T* x, std::int64_t n, double* out) const {
+        static thread_local Features<T> block;
+        static thread_local Values values, covered;
+        const int lanes = tiles<double>().lanes;
+        Variance of(loop_);
+        const int m = of.points();
+        for (std::int64_t first = 0; first < n;) {
+            const int count = static_cast<int>(std::min<std::int64_t>(n - first, rows_at_once()));
+            const int panels = (count + lanes - 1) / lanes;
+            make(x + first * d_, count, block);
+            at_least(values, static_cast<std::size_t>(panels) * m * lanes);
+            at_least(covered, static_cast<std::size_t>(panels) * lanes);
+            for (int p = 0; p < panels && m > 0; ++p)
+                tiles<double>().pack(block.of(p * lanes), block.stride, std::min(lanes, count - p * lanes), m,
+                                     values.data() + static_cast<std::ptrdiff_t>(p) * m * lanes);
+            of.covered(values.data(), panels, covered.data());
+            for (int t = 0; t < count; ++t) out[first + t] = Variance::left(waves_ ? 1.0 : block.kappas[t], covered[t]);
+            first += count;
+        }
+    }
+
     // Effective coefficients: of k(points, .), L^-T w; of cosines and sines, w / sqrt(frequencies)
     Rows2 coefs() const {
         const Expansion& e = loop_.expansion;
@@ -104,7 +127,8 @@ public:
         const Expansion& e = loop_.expansion;
         const int m = e.size();
         const bool fits = waves_ ? m == 2 * points_.size() : m <= limit_;
-        if (!fits) throw std::invalid_argument("The 'points' parameter of the core must be as many as the budget keeps.");
+        if (!fits)
+            throw std::invalid_argument("The 'points' parameter of the core must be as many as the budget keeps.");
         points_ = Points<T>(d_);
         whitening_ = Whitening();
         points_.append({points.begin(), waves_ ? points.begin() + points.size() / 2 : points.begin()});
@@ -147,6 +171,7 @@ private:
             self.add(z, move, trace_move);
         }
         void forget() { self.forget(); }
+        double prior() const { return self.waves_ ? 1.0 : self.block_.kappas[row]; }
         void rescale(const Fold&, bool) {}
         void grow() {}
         // there is no slot of its own for a row
@@ -271,15 +296,17 @@ private:
     void measure() {
         Expansion& e = loop_.expansion;
         const int n = e.outputs();
-        const auto dot = [&](const Values& a, const Values& b) { return tiles<double>().dot(a.data(), b.data(), e.size()); };
+        const auto dot = [&](const Values& a, const Values& b) {
+            return tiles<double>().dot(a.data(), b.data(), e.size());
+        };
         double norm2 = 0, inner = 0;
         for (int a = 0; a < n; ++a) {
             if (e.labels.empty()) norm2 += dot(e.raw[a], e.raw[a]);
             for (int b = 0; !e.labels.empty() && b < n; ++b)
                 if (const double label = e.labels[a * n + b]; label != 0) norm2 += label * dot(e.raw[a], e.raw[b]);
             if (!e.trace.empty())
-                inner += e.scale * (e.trace_scale * dot(e.raw[a], e.trace[a]) +
-                                    e.mix * e.scale * dot(e.raw[a], e.raw[a]));
+                inner +=
+                    e.scale * (e.trace_scale * dot(e.raw[a], e.trace[a]) + e.mix * e.scale * dot(e.raw[a], e.raw[a]));
         }
         e.norm2 = std::max(0.0, e.scale * e.scale * norm2);
         e.inner = inner;

@@ -69,7 +69,7 @@ template <class T>
 void fill(Block<T>& block, std::size_t n, const std::optional<Vector<double>>& y,
           const std::optional<Vector<double>>& weights, const std::optional<Vector<double>>& rates,
           const std::optional<Vector<std::int64_t>>& ids, const MatrixOut<double>& scores,
-          const std::optional<VectorOut<double>>& levels) {
+          const std::optional<VectorOut<double>>& levels, const std::optional<VectorOut<double>>& variances) {
     expect(scores.shape(0), n, "scores");
     block.rows = static_cast<int>(n);
     block.y = pointer(y, n, "y");
@@ -79,6 +79,7 @@ void fill(Block<T>& block, std::size_t n, const std::optional<Vector<double>>& y
     block.scores = scores.data();
     block.columns = static_cast<int>(scores.shape(1));
     block.levels = pointer(levels, n, "levels");
+    block.variances = pointer(variances, n, "variances");
 }
 
 template <class L, class T> bool acceptable(const L& learner, const Vector<T>& x) {
@@ -119,6 +120,12 @@ void restore_all(L& self, const State& state, const Matrix<T>& points, const Mat
     });
 }
 
+template <class T, class L> void variance_of(const L& self, Matrix<T> x, VectorOut<double> out) {
+    expect(x.shape(1), self.features(), "X");
+    expect(out.shape(0), x.shape(0), "out");
+    look_long(self, [&] { self.variance(x.data(), static_cast<std::int64_t>(x.shape(0)), out.data()); });
+}
+
 // what Learner<T>, Additive<T> and Finite<T> have in common
 template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char* name, const char* doc) {
     return nb::class_<L>(m, name, doc)
@@ -126,14 +133,15 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
             "learn",
             [](L& self, Matrix<T> x, std::optional<Vector<double>> y, std::optional<Vector<double>> weights,
                std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
-               std::optional<VectorOut<double>> levels) {
+               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances) {
                 const std::size_t n = x.shape(0);
                 expect(x.shape(1), self.features(), "X");
                 Block<T> block;
-                fill(block, n, y, weights, rates, ids, scores, levels);
+                fill(block, n, y, weights, rates, ids, scores, levels, variances);
                 change_long(self, [&] { self.learn(x.data(), static_cast<std::int64_t>(n), block); });
             },
-            "x"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(), "scores"_a, "levels"_a.none())
+            "x"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(), "scores"_a, "levels"_a.none(),
+            "variances"_a.none())
         .def(
             "learn_one",
             [](L& self, Vector<T> x, std::optional<double> y, double weight) -> std::optional<double> {
@@ -228,6 +236,7 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
                 new (self) L(Kernel(kernel, features), make_loop(loss, rule, budget, average, gram, epsilon), features);
             },
             "kernel"_a, "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a, "features"_a)
+        .def("variance", &variance_of<T, L>, "x"_a, "out"_a, "The variance that is left at each row.")
         .def("gram", [](const L& self) {
             std::vector<double> gram = look_long(self, [&] { return self.gram(); });
             const auto size = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(gram.size()))));
@@ -274,6 +283,7 @@ template <class T> void bind_finite(nb::module_& m, const char* name) {
             },
             "kernel"_a, "loss"_a, "rule"_a, "budget"_a, "average"_a, "gram"_a, "epsilon"_a, "features"_a, "limit"_a,
             "tolerance"_a, "frequencies"_a)
+        .def("variance", &variance_of<T, L>, "x"_a, "out"_a, "The variance that is left at each row.")
         .def("coefs", [](const L& self) { return array(look_long(self, [&] { return self.coefs(); })); });
 }
 
@@ -313,14 +323,14 @@ NB_MODULE(_core, m) {
             [](Loop& self, MatrixOut<double> block, MatrixOut<double> cross, Vector<double> kappas,
                std::optional<Vector<double>> y, std::optional<Vector<double>> weights,
                std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
-               std::optional<VectorOut<double>> levels) {
+               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances) {
                 const std::size_t n = kappas.size(), ld = block.shape(1);
                 expect(cross.shape(0), n, "cross");
                 expect(cross.shape(1), n, "cross");
                 if (block.shape(0) < self.expansion.size() + n || ld < n || ld % 16 != 0)
                     throw std::invalid_argument("The block must have a row for every slot and newcomer, padded to 16.");
                 Block<double> b;
-                fill(b, n, y, weights, rates, ids, scores, levels);
+                fill(b, n, y, weights, rates, ids, scores, levels, variances);
                 b.g = block.data();
                 b.ld = static_cast<std::ptrdiff_t>(ld);
                 b.kappas = kappas.data();
@@ -333,7 +343,7 @@ NB_MODULE(_core, m) {
                 return array(std::move(recorder.events), {count, 3});
             },
             "block"_a, "cross"_a, "kappas"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(),
-            "scores"_a, "levels"_a.none())
+            "scores"_a, "levels"_a.none(), "variances"_a.none())
         .def("copy", [](const Loop& self) { return Loop(self); })
         .def(
             "gram",

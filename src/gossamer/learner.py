@@ -130,19 +130,37 @@ class Learner(Stored):
         before anything has changed.
         """
         learn = self._learn_locked if self._needs_lock() else self._learn
-        return learn(X, y, sample_weight, ids, with_levels)
+        batch = learn(X, y, sample_weight, ids, False)
+        scores = self._flat(batch.scores)
+        return (scores, batch.levels) if with_levels else scores
+
+    def learn_with_variance(self, X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Floats, Floats]:
+        """`learn`, with s^2(x), the variance that was left at each row before it was learned, for a rule that learns
+        one (`gossamer.rules.Newton`): the mean and the variance of a prediction, in one pass.
+
+        >>> from gossamer.budgets import Project
+        >>> from gossamer.rules import Newton
+        >>> X = np.linspace(0, 1, 50)[:, None]
+        >>> learner = Learner("gaussian", "squared", Newton(noise=0.1), Project(8))
+        >>> scores, variances = learner.learn_with_variance(X, np.cos(X[:, 0]))
+        >>> variances[[0, 1, -1]].round(3).tolist()
+        [1.0, 0.1, 0.05]
+        """
+        self._check_variance()
+        learn = self._learn_locked if self._needs_lock() else self._learn
+        batch = learn(X, y, sample_weight, None, True)
+        assert batch.variances is not None
+        return self._flat(batch.scores), batch.variances
 
     def _needs_lock(self) -> bool:
         """Whether the lock of the object must be held while it learns; the core has a lock of its own."""
         return self._own_rates or not isinstance(self._machine, Native)
 
     @exclusive
-    def _learn_locked(self, *options: Any) -> Floats | tuple[Floats, Floats]:
+    def _learn_locked(self, *options: Any) -> Batch:
         return self._learn(*options)
 
-    def _learn(
-        self, X: Any, y: Any, sample_weight: Any, ids: Any, with_levels: bool
-    ) -> Floats | tuple[Floats, Floats]:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool) -> Batch:
         X = self.check_rows(X)
         targets = self._targets(y, len(X))
         weights = _checks.weights(self, sample_weight, len(X))
@@ -163,7 +181,8 @@ class Learner(Stored):
         outputs = 1
         if self.loss.target == "label" and targets is not None:
             outputs = max(int(targets.max()) + 1, machine.known)
-        batch = Batch(targets, weights, rates, names, np.empty((len(X), outputs)), np.empty(len(X)))
+        variances = np.empty(len(X)) if with_variances else None
+        batch = Batch(targets, weights, rates, names, np.empty((len(X), outputs)), np.empty(len(X)), variances)
         machine.learn(X, batch)
         if not self.loss.adapts:
             batch.levels[:] = self.loss.level
@@ -171,8 +190,7 @@ class Learner(Stored):
             self.kernel, self.budget = self.kernel.resolve(X), self.budget.resolve(X)
             self._width = X.shape[1] if isinstance(X, np.ndarray) else None
             self._use(machine)  # last: a thread that sees the machine sees the rest too
-        scores = self._flat(batch.scores)
-        return (scores, batch.levels) if with_levels else scores
+        return batch
 
     def settle(self, X: Any) -> None:
         """Resolve the kernel's parameters that depend on the data, such as ``gamma="scale"``, by these rows, as `learn`
@@ -228,9 +246,11 @@ class Learner(Stored):
     def variance(self, X: Any) -> Floats:
         """s^2(x), the variance that is left at each row, for a rule that learns one (`gossamer.rules.Newton`): k(x, x)
         before anything is learned there."""
-        if type(self.rule).variance is Rule.variance:
-            raise _checks.wrong(self, "rule", "one with a variance, such as Newton", self.rule)
-        X, state = self.check_rows(X), self.state()
+        self._check_variance()
+        X, machine = self.check_rows(X), self._machine
+        if isinstance(machine, Native):
+            return machine.variance(X)
+        state = self.state()
         kernel = self.kernel.resolve(X) if state is None else state.kernel
         learned = None if state is None or not len(state.points) else self.rule.unpack(state.rule, len(state.points))
         found = []
@@ -242,6 +262,10 @@ class Learner(Stored):
                 kappas = self.rule.variance(self.budget.values(kernel, state.points, rows), kappas, learned)
             found.append(kappas)
         return np.concatenate(found)
+
+    def _check_variance(self) -> None:
+        if type(self.rule).variance is Rule.variance:
+            raise _checks.wrong(self, "rule", "one with a variance, such as Newton", self.rule)
 
     def effects(self, X: Any) -> Floats:
         """What each coordinate of an additive kernel adds to f(x): (rows, coordinates), with several classes also

@@ -495,6 +495,41 @@ def test_batches_and_files_to_the_bit(loss, budget, dtype):
         assert_same(other.state(), whole.state())
 
 
+@both
+@pytest.mark.parametrize("budget", [None, Project(12), Oldest(12), Nystrom(9), Fourier(8)], ids=label)
+@pytest.mark.parametrize("loss", [Squared(), SquaredHinge(), OneVsRest()], ids=label)
+def test_variances_while_learning(loss, budget, backend):
+    """What `variance` says before each row is learned, also for rows without a step; nothing else changes."""
+    X, y = stream(loss, 60, 35)
+    weights = np.where(np.arange(60) % 7 == 3, 0.0, 1.0)
+    one, plain, rows = (Learner(KERNEL, loss, Newton(0.3, 0.99), budget, backend=backend) for _ in range(3))
+    scores, found = one.learn_with_variance(X, y, weights)
+    assert np.array_equal(scores, plain.learn(X, y, weights))
+    assert_same(one.state(), plain.state())
+    wanted = []
+    for t in range(60):
+        wanted.append(rows.variance(X[t : t + 1])[0])
+        rows.learn(X[t : t + 1], y[t : t + 1], weights[t : t + 1])
+    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
+    assert one.updates < 60
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("budget", [None, Project(40), Nystrom(30), Fourier(30)], ids=label)
+def test_variances_to_the_bit(budget, dtype):
+    """A row has the same variance alone and in any batch, while it is learned and after."""
+    X, y = stream(OneVsRest(), 230, 36, dtype=dtype)
+    whole, split = (Learner(KERNEL, OneVsRest(), Newton(0.1, 0.999), budget) for _ in range(2))
+    found = whole.learn_with_variance(X, y)[1]
+    parts = [split.learn_with_variance(X[a:b], y[a:b])[1] for a, b in ((0, 1), (1, 18), (18, 130), (130, 230))]
+    assert np.array_equal(np.concatenate(parts), found)
+    left = whole.variance(X)
+    assert np.array_equal(np.concatenate([whole.variance(X[t : t + 1]) for t in range(230)]), left)
+    assert np.array_equal(np.concatenate([whole.variance(X[a : a + 31]) for a in range(0, 230, 31)]), left)
+    assert (left >= 0).all()
+    assert (left <= 1).all()
+
+
 @pytest.mark.parametrize("budget", [None, Project(15), Oldest(15), Nystrom(12), Fourier(12)], ids=label)
 def test_one_backend_goes_on_where_another_stopped(budget):
     """Compiled, NumPy and a kernel in Python: the same to rounding, also the state of one for another."""
@@ -578,6 +613,8 @@ def test_bad_rows_change_nothing(backend):
         learner.variance(X * math.nan)
     with pytest.raises(ValueError, match="must be"):
         learner.variance(X[:, :2])
+    with pytest.raises(ValueError, match="must be"):
+        learner.learn_with_variance(X, y * math.nan)
     assert_same(learner.state(), before)
 
 

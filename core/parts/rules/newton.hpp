@@ -71,6 +71,13 @@ struct Newton : RuleBase {
         return step;
     }
 
+    double variance(const Along& along, double kappa) const {
+        if (!along.solved) solve(along);
+        return kappa - clip(covered_, 0.0, kappa);
+    }
+    const Metric* metric() const { return &state.metric; }
+    double metric_factor() const { return state.factor; }
+
     void took(const Example& e, const double*) {
         pending_.assign(e.along.direction, e.along.direction + e.along.points);
         stepped_ = true;

@@ -70,6 +70,10 @@ class WeightsLoop(Loop):
     """THE LOOP with `Weights`."""
 
     expansion: Weights
+    prior = 1.0  # k(x, x) of the current row, with its part outside of the space
+
+    def _variance(self, row: Floats, kappa: float) -> float:
+        return super()._variance(row, self.prior)
 
     def _expansion(self, average: str | None, gram: bool, labels: Floats | None) -> Weights:
         return Weights(average, gram, labels, self.rule.needs_trace)
@@ -129,6 +133,7 @@ class FiniteBlocks(Blocks):
             if joins:
                 z[m, t] = np.sqrt(rest)
             kappa = kappas[t] if joins else inside if inside > max(1e-300, least * kappas[t]) else 0.0
+            self.loop.prior = float(kappas[t])
             self._learn_row(t, z[: m + joins, t], kappa, batch)
             if self.loop.expansion.size > m:
                 self.whitening.append(z[:m, t], z[m, t])

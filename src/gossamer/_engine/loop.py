@@ -45,9 +45,10 @@ class Loop:
 
     def run(
         self, block: Floats, cross: Floats, kappas: Floats, y: Floats | None, weights: Floats | None, rates: Floats,
-        ids: Ints | None, scores: Floats, levels: Floats,
+        ids: Ints | None, scores: Floats, levels: Floats, variances: Floats | None = None,
     ) -> list[Event]:  # fmt: skip
-        """Learn the rows of a block, write the score and the level of each, and return the events of the slots.
+        """Learn the rows of a block, write the score and the level of each, its variance if asked for, and return the
+        events of the slots.
 
         block : (size + rows, rows), its first ``size`` rows k(points, X), the others free
         cross : (rows, rows) k(X, X)
@@ -61,6 +62,8 @@ class Loop:
             row = block[: e.size, t].copy()
             self._emit(e.joint(e.coefs) @ row, target, scores[t])
             levels[t] = self.level
+            if variances is not None:
+                variances[t] = self._variance(row, kappa)
             f = e.joint(e.coefs) @ row  # once more: the target may have brought a class
             v = e.trace_coefs @ row if len(e.trace) else None
             own = self._own(None if ids is None else int(ids[t]))
@@ -201,6 +204,9 @@ class Loop:
     def _hand_over(self, slot: int, shares: Floats) -> None:
         for name, part in self._parts():
             part.handed_over(slot, shares, self.memory[name])
+
+    def _variance(self, row: Floats, kappa: float) -> float:
+        return float(self.rule.variance(row[:, None], np.array([kappa]), self.memory["rule"])[0])
 
     def _emit(self, f: Floats, target: float, out: Floats) -> None:
         """The scores before the target is used, and whether they were wrong."""

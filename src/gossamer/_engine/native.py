@@ -29,7 +29,7 @@ CHUNK = 8192
 
 @dataclass
 class Batch:
-    """The data of the rows of X besides X itself, and the arrays for their scores and levels."""
+    """The data of the rows of X besides X itself, and the arrays for what is found about them."""
 
     y: Floats | None
     weights: Floats | None
@@ -37,10 +37,11 @@ class Batch:
     ids: Ints | None  # None: every row is a new example
     scores: Floats  # (rows, outputs)
     levels: Floats
+    variances: Floats | None = None  # s^2 of each row before it is learned, of a rule that has it
 
     def cut(self, part: slice) -> list[Any]:
         """The data of some of the rows."""
-        values = (self.y, self.weights, self.rates, self.ids, self.scores, self.levels)
+        values = (self.y, self.weights, self.rates, self.ids, self.scores, self.levels, self.variances)
         return [None if value is None else value[part] for value in values]
 
 
@@ -105,6 +106,13 @@ class Native:
             if levels is not None:
                 levels[part] = level
         return scores
+
+    def variance(self, X: Array) -> Floats:
+        """The variance that is left at each row, of a rule that learns it."""
+        found = np.empty(len(X))
+        for part in chunks(len(X)):
+            self.core.variance(X[part], found[part])
+        return found
 
     def points(self) -> Array:
         return np.asarray(self.core.points())

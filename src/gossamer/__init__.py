@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         AdditiveClassifier,
         AdditiveRegressor,
         ALMAClassifier,
+        AutoClassifier,
+        AutoRegressor,
         KernelPerceptron,
         NewtonClassifier,
         NewtonRegressor,
@@ -53,6 +55,8 @@ __all__ = [
     "AdatronClassifier",
     "AdditiveClassifier",
     "AdditiveRegressor",
+    "AutoClassifier",
+    "AutoRegressor",
     "CollapseWarning",
     "DivergenceWarning",
     "KernelPerceptron",
@@ -96,7 +100,8 @@ __all__ = [
 
 #: The module that has a name; the imports for type checkers above say the same (the tests compare them).
 _HOMES = {
-    "estimators": "ALMAClassifier AdatronClassifier AdditiveClassifier AdditiveRegressor KernelPerceptron "
+    "estimators": "ALMAClassifier AdatronClassifier AdditiveClassifier AdditiveRegressor AutoClassifier AutoRegressor "
+    "KernelPerceptron "
     "NORMAClassifier NORMADetector NORMARegressor NewtonClassifier NewtonRegressor OnlineClassifier OnlineDetector "
     "OnlinePipeline OnlineRegressor OnlineScaler PAClassifier PARegressor "
     "ProjectionClassifier ProjectionRegressor ROMMAClassifier SILKClassifier SILKDetector SILKRegressor "

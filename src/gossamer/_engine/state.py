@@ -28,6 +28,8 @@ STORED = (
     *FLAT, "known", "steps", "updates", "mistakes", "shape", "points", "dropped_points", "gram", "moments", "budget",
     "rule",
 )  # fmt: skip
+#: The entries that change when a score for two classes becomes a score per class: f = g_1 - g_0, g_1 = -g_0.
+HALVED = ("raw", "trace", "summed", "dropped")
 #: Entries that a file has only if they are not empty.
 OPTIONAL = ("inverse", "shape", "moments", "budget", "rule")
 
@@ -112,6 +114,17 @@ class State:
     def copy(self) -> State:
         """A state that shares no array with this one."""
         return State(**{name: _copy(value) for name, value in vars(self).items()})
+
+    def widened(self, share: float) -> State:
+        """The state of a score for two classes as a state of a score for each: g_1 = -g_0 = share * f."""
+        rows = {name: getattr(self, name) for name in HALVED}
+        halves = {name: np.vstack([-share * values, share * values]) for name, values in rows.items() if len(values)}
+        return self.replace(**halves, norm2=2 * share**2 * self.norm2, inner=2 * share**2 * self.inner, known=2)
+
+    def padded(self, width: int) -> State:
+        """The state with columns of zeros at the end of its points, up to this width."""
+        more = ((0, 0), (0, width - self.points.shape[1]))
+        return self.replace(points=np.pad(self.points, more), dropped_points=np.pad(self.dropped_points, more))
 
     @property
     def nbytes(self) -> int:

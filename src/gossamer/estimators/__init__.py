@@ -6,6 +6,7 @@ learn it: the scores that an online evaluation counts) and ``predict``. A learne
 """
 
 from gossamer.estimators.additive import AdditiveClassifier, AdditiveRegressor
+from gossamer.estimators.auto import AutoClassifier, AutoRegressor
 from gossamer.estimators.classic import (
     AdatronClassifier,
     ALMAClassifier,
@@ -38,6 +39,8 @@ __all__ = [
     "AdatronClassifier",
     "AdditiveClassifier",
     "AdditiveRegressor",
+    "AutoClassifier",
+    "AutoRegressor",
     "KernelPerceptron",
     "NORMAClassifier",
     "NORMADetector",

@@ -149,7 +149,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             scores, _ = inputs.learn(learner, X[:split], 2.0 * codes[:split] - 1.0, cut[0])
         later.kernel = learner.kernel
         learner.retire()
-        later.restore(_labels.widened(learner.state(), later.loss.widening))
+        before = learner.state()
+        later.restore(None if before is None else before.widened(later.loss.widening))
         try:
             rest, _ = inputs.learn(later, X[split:], codes[split:], cut[1])
         except BaseException:  # a user's kernel has failed: undo the first part as well

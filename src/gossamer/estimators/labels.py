@@ -13,11 +13,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from gossamer import _checks
-from gossamer._engine.state import State
 from gossamer._typing import Array, Floats, Ints
-
-#: The entries of a state that change when a score for two classes becomes a score per class: f = g_1 - g_0, g_1 = -g_0.
-HALVED = ("raw", "trace", "summed", "dropped")
 
 
 def check_discrete(owner: object, labels: Array) -> None:
@@ -52,15 +48,6 @@ def encode(labels: Array, order: Sequence[Any]) -> Floats | None:
         if number:
             codes += number * same
     return None if missing else codes
-
-
-def widened(state: State | None, share: float) -> State | None:
-    """The state of a score for two classes as a state of a score for each: g_1 = -g_0 = share * f."""
-    if state is None:
-        return None
-    rows = {name: getattr(state, name) for name in HALVED}
-    halves = {name: np.vstack([-share * values, share * values]) for name, values in rows.items() if len(values)}
-    return state.replace(**halves, norm2=2 * share**2 * state.norm2, inner=2 * share**2 * state.inner, known=2)
 
 
 def count_known(codes: Floats, known: int) -> Ints:

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,9 +29,11 @@ FEWEST = 3
 #: An expert whose credit is this much below the best is negligible.
 NEGLIGIBLE = 7.0
 #: Rows between two starts of neighbours, how many start, and the rows that each is given.
-EXPLORE, EXPLORERS, TRIAL = 512, 2, 512
+EXPLORE, EXPLORERS, TRIAL = 1024, 2, 768
+#: The rows from which young experts and explorers start.
+FIRST_YOUNG, FIRST_EXPLORERS = 256, 1024
 #: The rows that a young expert is given; one in `ELDER` has more of them.
-YOUTH, ELDER, ELDER_YOUTH = 64, 8, 512
+YOUTH, ELDER, ELDER_YOUTH = 64, 8, 256
 #: The weight that an expert gets when it starts, and that it must have at the end of its trial.
 ENTRY, PROMOTION = 0.005, 0.02
 
@@ -74,12 +75,6 @@ def survivors(experts: list[Expert], weights: Floats, credits: Floats, row: int,
     return sorted([*kept, *ranked]) if ranked or kept else list(range(len(experts)))
 
 
-def young_trial(row: int) -> int:
+def young_trial(row: int, like_the_best: bool) -> int:
     """The end of the trial of a young expert that starts at a row."""
-    return row + (ELDER_YOUTH if row % (ELDER * EVERY) == 0 else YOUTH)
-
-
-def copy_with(expert: Expert, setting: Setting, fresh: Learner) -> Any:
-    """A new expert of the same kernel that starts with everything another knows."""
-    fresh.restore(expert.learner.state())
-    return fresh
+    return row + (ELDER_YOUTH if like_the_best and row % (ELDER * EVERY) == 0 else YOUTH)

@@ -20,7 +20,7 @@ WIDTHS = (0.0, 0.3, 1.0, 3.0, 10.0)
 #: From a world that stands still to one that changes within twenty rows.
 FORGETTING = (1.0, 0.9999, 0.999, 0.99, 0.95)
 #: The noise of classes, and that of targets of deviation 1.
-NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5)}
+NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5, 2.0)}
 #: Rows of at least this many features may be images, texts, codes: some experts take them as they come, unscaled.
 WIDE = 50
 #: The fewer widths and factors of forgetting that wide rows start with, and the widths of experts on plain rows.
@@ -75,13 +75,14 @@ def first_settings(task: str) -> list[Setting]:
     return [Setting(width, 1.0, noise) for width in (0.0, 1.0) for noise in noises]
 
 
-def young_settings(best: Setting, task: str, row: int) -> list[Setting]:
-    """Experts for a world that has just changed: the settings of the best without forgetting, and simpler ones, which
-    few rows suffice for."""
+def young_settings(best: Setting, task: str, simple: bool) -> list[Setting]:
+    """Experts for a world that has just changed: the settings of the best without forgetting; and if ``simple``,
+    two for which few rows are enough."""
+    own = replace(best, forgetting=1.0)
+    if not simple:
+        return [own]
     noise = NOISES[task][2]
-    simple = [Setting(width, 1.0, noise, best.plain and width > 0) for width in (0.0, 1.0)]
-    found = [Setting(best.width, 1.0, best.noise, best.plain), *simple]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([own, Setting(0.0, 1.0, noise), Setting(1.0, 1.0, noise, best.plain)]))
 
 
 def all_settings(task: str, features: int, scale: bool, fixed: bool) -> list[Setting]:
@@ -105,7 +106,8 @@ def neighbours(setting: Setting, task: str, fixed: bool) -> list[Setting]:
         place = choices.index(value)
         for other in (place - 1, place + 1):
             if 0 <= other < len(choices) and not (name == "width" and setting.plain and choices[other] == 0):
-                found.append(replace(setting, **{name: choices[other]}))
+                changed: dict[str, Any] = {name: choices[other]}
+                found.append(replace(setting, **changed))
     return found
 
 

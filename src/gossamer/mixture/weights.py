@@ -17,8 +17,13 @@ from gossamer._typing import Floats
 SHARE = 1e-4
 #: The factor of the credits before each row: they tell of about the last thousand rows.
 KEEP = 0.999
-#: What the target is, and the opinion for it.
+#: The opinions: of two classes, of more, of a number, of a quantile.
 KINDS = ("sign", "class", "value", "quantile")
+
+
+def opinion_numbers(kind: str) -> int:
+    """The numbers of an opinion."""
+    return len(_core.new_opinion(kind))
 
 
 class Weights:
@@ -52,23 +57,19 @@ class Weights:
             found[-1] = self.quantile
         return found
 
-    def learn(
-        self, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None = None
-    ) -> Floats:
+    def learn(self, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None = None) -> Floats:
         """The scores of the mixture for rows, each before it was learned; ``scores`` of the experts: (experts, rows,
         outputs)."""
-        out = np.empty(scores.shape[1:])
-        _core.mix(
-            self.kind, scores, variances, y, importance, self.opinions, self.weights, self.credits, self.share, KEEP, out
-        )
-        return out
+        return self._mix(scores, variances, y, importance)
 
     def predict(self, scores: Floats, variances: Floats | None) -> Floats:
         """The scores of the mixture for rows that teach it nothing."""
+        return self._mix(scores, variances, None, None)
+
+    def _mix(self, scores: Floats, variances: Floats | None, *targets: Floats | None) -> Floats:
         out = np.empty(scores.shape[1:])
-        _core.mix(
-            self.kind, scores, variances, None, None, self.opinions, self.weights, self.credits, self.share, KEEP, out
-        )
+        learned = (self.opinions, self.weights, self.credits)
+        _core.mix(self.kind, scores, variances, *targets, *learned, self.share, KEEP, out)
         return out
 
     def keep(self, which: list[int]) -> None:

@@ -247,7 +247,6 @@ class Learned:
             self.learner.restore(state)
             rule = "the same with columns of zeros, where features come later"
             raise _checks.wrong(self.columns.owner, "kernel", rule, kernel)
-        wider = {name: np.pad(getattr(state, name), more) for name in ("points", "dropped_points")}
-        self.learner.restore(state.replace(**wider))
+        self.learner.restore(state.padded(width))
         self.estimator.n_features_in_ = width
         self.columns = self.columns.added({}, width)  # last: a row of it fits the learner

@@ -1,0 +1,170 @@
+"""The state of a mixed learner: a snapshot of everything it has learned, enough to resume exactly."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from gossamer import _checks
+from gossamer._engine.state import State
+from gossamer._typing import Array, Floats
+from gossamer.learner import Learner
+from gossamer.losses import OneVsRest
+from gossamer.mixture.roster import MEMORY
+from gossamer.mixture.settings import Setting
+from gossamer.mixture.weights import Weights, opinion_numbers
+
+#: The most experts that a state may have.
+MOST_EXPERTS = 1000
+#: The largest number of rows that can be counted.
+MOST_ROWS = 2**62
+
+
+@dataclass(eq=False)
+class MixedState:
+    """The learned state of a `MixedLearner`. The experts are their settings, their own states, and the rows at which
+    their trials end."""
+
+    rows: int
+    known: int  # classes
+    births: int  # explorers so far
+    units: tuple[float, float]  # the median squared distance of scaled rows, and of rows as they come
+    mean: Floats
+    squares: Floats
+    count: float
+    moments: tuple[float, float, float, float]  # of the targets
+    memory_rows: Array
+    memory_targets: Floats
+    memory_weights: Floats
+    settings: list[Setting]
+    trials: list[int]
+    experts: list[State | None]
+    kind: str
+    opinions: Floats
+    weights: Floats
+    credits: Floats
+
+    @property
+    def points(self) -> Array:
+        """Some rows of the kind that is learned."""
+        return self.memory_rows
+
+    def replace(self, **entries: Any) -> MixedState:
+        """The state with other entries."""
+        return dataclasses.replace(self, **entries)
+
+    def copy(self) -> MixedState:
+        """A state that shares no array with this one."""
+        made = {f.name: getattr(self, f.name) for f in fields(self)}
+        made = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in made.items()}
+        return MixedState(**{**made, "experts": [None if state is None else state.copy() for state in self.experts]})
+
+    def widened(self, share: float) -> MixedState:
+        """The state of a score for two classes as a state of a score for each: every expert takes each class against
+        the rest from now on."""
+        opinions = np.tile(Weights("class", 1).new_opinion(), (len(self.experts), 1))
+        # p = sigmoid(2 slope f / scale) of the two scores f and -f
+        opinions[:, 1] = self.opinions[:, 1] / 2
+        opinions[:, 2] = self.opinions[:, 3] * 4
+        opinions[:, 3:5] = self.opinions[:, 6:8]
+        experts = [None if state is None else state.widened(OneVsRest.widening) for state in self.experts]
+        memory = (self.memory_targets + 1.0) / 2.0
+        return self.replace(experts=experts, opinions=opinions, kind="class", known=2, memory_targets=memory)
+
+    def padded(self, width: int) -> MixedState:
+        """The state for rows with columns of zeros at their end, up to this width."""
+        more = width - len(self.mean)
+        rows, row = ((0, 0), (0, more)), (0, more)
+        return self.replace(
+            mean=np.pad(self.mean, row), squares=np.pad(self.squares, row), memory_rows=np.pad(self.memory_rows, rows),
+            experts=[None if state is None else state.padded(width) for state in self.experts],
+        )  # fmt: skip
+
+    def to_stored(self, learners: list[Learner]) -> dict[str, Any]:
+        """The entries of a file; an expert is stored as the Learner that it is."""
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("settings", "experts", "kind")}
+        settings = [(s.width, s.forgetting, s.noise, s.plain) for s in self.settings]
+        return {**found, "settings": settings, "learners": learners}
+
+
+def check_stored(owner: Any, stored: dict[str, Any]) -> None:
+    """Validate the entries of a file, so that whatever loads works."""
+    names = {f.name for f in fields(MixedState)} - {"experts", "kind"} | {"learners"}
+    if set(stored) != names:
+        raise _checks.wrong(owner, "state", f"the entries {sorted(names)}", sorted(stored))
+    for name, most in (("rows", MOST_ROWS), ("known", 2**20), ("births", MOST_ROWS)):
+        if _checks.whole(owner, name, stored[name], 0) > most:
+            raise _checks.wrong(owner, name, f"an int up to {most}", stored[name])
+    learners, settings, trials = stored["learners"], stored["settings"], stored["trials"]
+    listed = isinstance(learners, list) and 0 < len(learners) <= MOST_EXPERTS
+    if not listed or not all(type(learner) is Learner for learner in learners):
+        raise _checks.wrong(owner, "learners", "a list of Learners", learners)
+    many = len(learners)
+    if not (isinstance(settings, list) and len(settings) == many and all(_is_setting(s) for s in settings)):
+        raise _checks.wrong(owner, "settings", f"{many} settings", settings)
+    if not (isinstance(trials, list) and len(trials) == many and all(type(t) is int and t >= 0 for t in trials)):
+        raise _checks.wrong(owner, "trials", f"{many} ints, none negative", trials)
+    memory = stored["memory_rows"]
+    if not (isinstance(memory, np.ndarray) and memory.ndim == 2 and memory.dtype in (np.float32, np.float64)):
+        raise _checks.wrong(owner, "memory_rows", "rows of floats", memory)
+    rows, width = memory.shape
+    if rows > MEMORY or rows != min(stored["rows"], MEMORY) or not width:
+        raise _checks.wrong(owner, "memory_rows", f"the last rows, at most {MEMORY}", memory.shape)
+    shapes: dict[str, tuple[int, ...]] = {
+        "mean": (width,), "squares": (width,), "memory_targets": (rows,), "memory_weights": (rows,), "weights": (many,),
+        "credits": (many,), "opinions": (many, opinion_numbers(owner.kind)), "memory_rows": memory.shape,
+    }  # fmt: skip
+    for name, shape in shapes.items():
+        _check_array(owner, name, stored[name], shape)
+    weights, opinions = stored["weights"], stored["opinions"]
+    if not ((weights > 0).all() and abs(float(weights.sum()) - 1.0) < 1e-6) or not sound(owner.kind, opinions):
+        raise _checks.wrong(owner, "weights", "positive with the sum 1, and opinions as they are learned", weights)
+    if (stored["squares"] < 0).any() or (stored["memory_weights"] < 0).any():
+        raise _checks.wrong(owner, "squares", "not negative", stored["squares"])
+    _check_numbers(owner, "units", stored["units"], 2, positive=True)
+    _check_numbers(owner, "moments", stored["moments"], 4)
+    _check_numbers(owner, "count", (stored["count"],), 1)
+    if owner.scale and not stored["count"] > 0:
+        raise _checks.wrong(owner, "count", "positive", stored["count"])
+    if owner.task == "regression" and not (stored["moments"][0] > 0 and stored["moments"][3] >= 0):
+        raise _checks.wrong(owner, "moments", "those of targets", stored["moments"])
+    for learner in learners:
+        fits = learner.features in (None, width) and learner.loss == owner.expert_loss
+        if not fits or learner.budget != owner.budget or (learner.steps and learner.known > stored["known"]):
+            raise _checks.wrong(owner, "learners", f"experts for {width} features", learner)
+
+
+def _is_setting(found: Any) -> bool:
+    if not (isinstance(found, tuple) and len(found) == 4 and type(found[3]) is bool):
+        return False
+    numbers = all(type(value) is float and math.isfinite(value) for value in found[:3])
+    return numbers and found[0] >= 0 and 0 < found[1] <= 1 and found[2] > 0
+
+
+def sound(kind: str, opinions: Floats) -> bool:
+    """Whether opinions are as they are learned: curvatures and sums positive, a forgetting factor in (0, 1]."""
+    if kind in ("sign", "class"):
+        first = bool(((opinions[:, 0] > 0) & (opinions[:, 0] <= 1) & (opinions[:, 1] > 0)).all())
+        if kind == "class":
+            return first and bool((opinions[:, 2] > 0).all() and (opinions[:, 3:] >= 0).all())
+        determinant = opinions[:, 3] * opinions[:, 5] - opinions[:, 4] ** 2
+        return first and bool((opinions[:, 3] > 0).all() and (determinant > 0).all() and (opinions[:, 6:] >= 0).all())
+    level = kind == "value" or bool(((opinions[:, 2] > 0) & (opinions[:, 2] < 1)).all())
+    return level and bool((opinions[:, 0] > 0).all() and (opinions[:, 1] > 0).all())
+
+
+def _check_array(owner: Any, name: str, found: Any, shape: tuple[int, ...]) -> None:
+    kinds = (np.float32, np.float64) if name == "memory_rows" else (np.float64,)
+    fits = isinstance(found, np.ndarray) and found.dtype in kinds and found.shape == shape
+    if not fits or not np.isfinite(found).all():
+        raise _checks.wrong(owner, name, f"finite numbers of shape {shape}", found)
+
+
+def _check_numbers(owner: Any, name: str, found: Any, count: int, positive: bool = False) -> None:
+    fits = isinstance(found, tuple) and len(found) == count and all(type(value) is float for value in found)
+    if not fits or not all(math.isfinite(value) and (value > 0 or not positive) for value in found):
+        raise _checks.wrong(owner, name, f"{count} finite numbers" + (", positive" if positive else ""), found)

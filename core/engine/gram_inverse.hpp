@@ -1,4 +1,5 @@
-// The twin of gram_inverse.py: Q = K^-1 of the support points, kept by rank-one updates, for budgets that project.
+// The twin of gram_inverse.py: Q = K^-1 of the support points, kept by rank-one updates, for budgets that project. The last
+// update waits until Q is next multiplied, so that a step passes over it once; whether it waits or not changes no bit.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -24,10 +25,14 @@ public:
     double inside = 0, residual = 0;
 
     int size() const { return size_; }
-    double at(int i, int j) const { return q_[i * stride_ + j]; }
+    double at(int i, int j) {
+        settle();
+        return q_[i * stride_ + j];
+    }
 
     void clear() {
         size_ = 0;
+        waits_ = false;
         active = false;
         age = 0;
     }
@@ -37,7 +42,12 @@ public:
         row.resize(size_);
         weights.resize(size_ + 7);  // room for a last, incomplete vector
         for (int i = 0; i < size_; ++i) row[i] = static_cast<double>(values[i * ld]);
-        tiles<double>().combine(q_.data(), stride_, row.data(), size_, size_, weights.data());
+        if (waits_)
+            tiles<double>().turn(q_.data(), stride_, first_.data(), second_.data(), row.data(), size_, size_,
+                                 weights.data());
+        else
+            tiles<double>().combine(q_.data(), stride_, row.data(), size_, size_, weights.data());
+        waits_ = false;
         weights.resize(size_);
         inside = std::min(kappa, std::max(0.0, tiles<double>().dot(row.data(), weights.data(), size_)));
         residual = kappa - inside > least_pivot * kappa ? kappa - inside : 0.0;
@@ -48,6 +58,7 @@ public:
 
     // the newcomer takes a place at the end
     void append() {
+        settle();
         reserve(size_ + 1);
         const int n = size_++;
         std::fill_n(q_.begin() + n * stride_, size_, 0.0);
@@ -62,10 +73,11 @@ public:
     // the newcomer takes the place of a slot, whose function is projected on the others and the newcomer: coefficient j
     // of the others (the newcomer's is at `slot`) falls by that of the slot times share[j]
     const std::vector<double>& replace(int slot) {
+        settle();
         first_ = weights;
         second_.resize(size_);
         const double own = weights[slot] / residual;
-        for (int i = 0; i < size_; ++i) second_[i] = at(slot, i) + weights[i] * own;
+        for (int i = 0; i < size_; ++i) second_[i] = q_[slot * stride_ + i] + weights[i] * own;
         const double pivot = second_[slot];
         first_[slot] = -1;
         second_[slot] = -own;
@@ -81,11 +93,13 @@ public:
 
     // a point goes as it is, the last one takes its slot
     void remove(int slot) {
+        settle();
         const int last = size_ - 1;
         second_.assign(q_.begin() + slot * stride_, q_.begin() + slot * stride_ + size_);
         scale(second_, 1 / std::sqrt(second_[slot]));
         first_.assign(size_, 0.0);
         update();
+        settle();
         for (int i = 0; i <= last; ++i) q_[slot * stride_ + i] = q_[last * stride_ + i];
         for (int i = 0; i <= last; ++i) q_[i * stride_ + slot] = q_[i * stride_ + last];
         q_[slot * stride_ + slot] = q_[last * stride_ + last];
@@ -101,6 +115,7 @@ public:
             return true;
         if (age < check_every) return false;
         age = 0;
+        settle();
         double error = 0;
         first_.resize(size_);
         for (int i = 0; i < size_; ++i) {
@@ -144,6 +159,7 @@ public:
         }
         const int n = static_cast<int>(kept.size());
         size_ = 0;
+        waits_ = false;
         reserve(n);
         size_ = n;
         for (int i = 0; i < n; ++i) std::fill_n(q_.begin() + i * stride_, n, 0.0);
@@ -151,7 +167,7 @@ public:
         for (const std::vector<double>& row : solved) {  // Q = L^-T L^-1
             first_ = row;
             first_.resize(n, 0.0);
-            update(static_cast<int>(row.size()));
+            apply(static_cast<int>(row.size()));
         }
         see_diagonal();
         active = true;
@@ -160,6 +176,11 @@ public:
 
     // the lower triangle, row by row: Q is symmetric to the bit
     std::vector<double> triangle() const {
+        if (waits_) {
+            Inverse other(*this);
+            other.settle();
+            return other.triangle();
+        }
         std::vector<double> values;
         values.reserve(static_cast<std::size_t>(size_) * (size_ + 1) / 2);
         for (int i = 0; i < size_; ++i) values.insert(values.end(), &q_[i * stride_], &q_[i * stride_] + i + 1);
@@ -181,6 +202,7 @@ public:
 
     void set_triangle(const std::vector<double>& values, int size) {
         size_ = 0;
+        waits_ = false;
         reserve(size);
         size_ = size;
         const double* from = values.data();
@@ -197,24 +219,31 @@ private:
     std::vector<double> q_, diagonal_, first_, second_, share_;
     std::ptrdiff_t stride_ = 0;
     int size_ = 0;
+    bool waits_ = false;  // first_ first_' - second_ second_' is still to be added
 
     static void scale(std::vector<double>& values, double factor) {
         for (double& x : values) x *= factor;
     }
 
-    // Q += first first' - second second', for the first n rows and columns
-    void update(int n) {
+    // Q += first first' - second second', for the first n rows and columns: now, or when Q is next multiplied
+    void apply(int n) {
         for (int i = 0; i < n; ++i)
             tiles<double>().rank_two(q_.data() + i * stride_, first_[i], first_.data(), second_[i], second_.data(), n);
     }
     void update() {
-        update(size_);
         see_diagonal();
+        tiles<double>().squares(diagonal_.data(), first_.data(), second_.data(), size_);
+        for (std::vector<double>* values : {&first_, &second_}) values->resize((size_ + 7) / 8 * 8, 0.0);
+        waits_ = true;
         ++age;
+    }
+    void settle() {
+        if (waits_) apply(size_);
+        waits_ = false;
     }
     void see_diagonal() {
         diagonal_.resize(size_);
-        for (int i = 0; i < size_; ++i) diagonal_[i] = at(i, i);
+        for (int i = 0; i < size_; ++i) diagonal_[i] = q_[i * stride_ + i];
     }
 
     void reserve(int m) {

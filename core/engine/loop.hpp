@@ -520,7 +520,7 @@ private:
     // A slot that the budget drops: the rule may hand its function over to the others, and to the newcomer, if there is one.
     bool drop(int slot, double* move) {
         Expansion& e = expansion;
-        const double pivot = std::visit([&](const auto& r) { return r.drop(slot, shares_); }, rule);
+        const double pivot = std::visit([&](auto& r) { return r.drop(slot, shares_); }, rule);
         if (pivot == 0) return false;
         e.discarded += e.scale * std::sqrt(std::max(0.0, e.weight2(slot)) / pivot);
         handed_over(slot, shares_.data(), 1);

@@ -1,5 +1,8 @@
 // A symmetric positive semidefinite matrix over the points, for rules that learn the metric of their steps (parts/rules/newton.hpp).
-// Its lower triangle is kept; every change is a sum of outer products of a vector with itself.
+//
+// Kept are the lower triangle and the whole blocks of `block` rows and columns on the diagonal, rows padded with zeros to
+// a block. Every change is a sum of outer products of a vector with itself. The last change waits until the matrix is next
+// multiplied, so that a step passes over it once; whether it waits or not changes no bit.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -17,32 +20,40 @@ public:
     static constexpr double largest_change = 1e100;  // which only a forged matrix reaches: it then begins anew
 
     int size() const { return size_; }
-    double at(int i, int j) const { return i < j ? values_[j * stride_ + i] : values_[i * stride_ + j]; }
 
-    void clear() { size_ = 0; }
+    void clear() {
+        size_ = 0;
+        rank_ = 0;
+    }
 
-    // out[i] = sum_j A_ij k[j]
+    // row `slot`
+    void read(int slot, double* out) {
+        settle();
+        for (int i = 0; i < size_; ++i) out[i] = at(slot, i);
+    }
+
+    // out[i] = sum_j A_ij k[j], after the change that waits
     void multiply(const double* k, double* out) const {
-        int i = 0;
-        for (; i + 4 <= size_; i += 4) {
-            tiles<double>().reflect(values_.data() + i * stride_, stride_, k, k + i, i, out, out + i);
-            reflect(i, i + 4, i, k, out);
-        }
-        std::fill(out + i, out + size_, 0.0);
-        reflect(i, size_, 0, k, out);
+        const int padded = pad(size_);
+        padded_.assign(2 * padded, 0.0);
+        std::copy_n(k, size_, padded_.begin());
+        double* product = padded_.data() + padded;
+        pass(padded_.data(), product);
+        std::copy_n(product, size_, out);
     }
 
     // the rows as support points in panels (simd/tiles.hpp), which are the columns too
     void to_panels(std::vector<double>& panels) const {
-        constexpr int width = panel_width<double>;
-        panels.assign(static_cast<std::size_t>((size_ + width - 1) / width * width) * size_, 0.0);
+        if (rank_ > 0) return settled().to_panels(panels);
+        static_assert(block == panel_width<double>);
+        panels.assign(static_cast<std::size_t>(pad(size_)) * size_, 0.0);
         const auto place = [&](int i, int j) {
-            return panels.data() + (i / width * static_cast<std::ptrdiff_t>(size_) + j) * width;
+            return panels.data() + (i / block * static_cast<std::ptrdiff_t>(size_) + j) * block;
         };
         for (int i = 0; i < size_; ++i) {
             const double* row = values_.data() + i * stride_;
-            for (int j = 0; j < i; j += width) std::copy_n(row + j, std::min(width, i - j), place(j, i));
-            for (int j = 0; j <= i; ++j) place(i, j)[i % width] = row[j];
+            for (int j = 0; j < i; j += block) std::copy_n(row + j, std::min(block, i - j), place(j, i));
+            for (int j = 0; j <= i; ++j) place(i, j)[i % block] = row[j];
         }
     }
 
@@ -50,62 +61,65 @@ public:
     void extend(int n) {
         if (n <= size_) return;
         reserve(n);
-        for (int i = size_; i < n; ++i) std::fill_n(values_.begin() + i * stride_, i + 1, 0.0);
+        for (int i = size_; i < pad(n); ++i) std::fill_n(values_.begin() + i * stride_, i / block * block + block, 0.0);
         size_ = n;
+        for (std::vector<double>& term : terms_) term.resize(pad(n), 0.0);
     }
 
     // A += w u u', for w >= 0
     void add(double w, const double* u) {
-        scale_into(scaled_, std::sqrt(w), u);
-        if (!is_small(scaled_)) return begin_anew();
-        for (int i = 0; i < size_; ++i)
-            tiles<double>().rank_two(values_.data() + i * stride_, scaled_[i], scaled_.data(), 0.0, scaled_.data(),
-                                     i + 1);
+        settle();
+        scale_into(terms_[0], std::sqrt(w), u);
+        rank_ = 1;
+        if (!is_small(terms_[0])) begin_anew();
     }
 
-    // A <- P A P' with P = I + change e_slot', and then A += w u u': one pass over the matrix
+    // A <- P A P' with P = I + change e_slot', and then A += w u u'
     void map(int slot, const double* change, double w, const double* u) {
+        settle();
         const double own = at(slot, slot);
         // change b' + b change' with b = A_slot + A_ss change / 2, as a difference of two squares of balanced vectors
-        plus_.resize(size_);
-        minus_.resize(size_);
+        auto& [plus, minus, scaled] = terms_;
+        plus.assign(pad(size_), 0.0);
+        minus.assign(pad(size_), 0.0);
         double first = 0, second = 0;
         for (int i = 0; i < size_; ++i) {
-            minus_[i] = at(slot, i) + 0.5 * own * change[i];
+            minus[i] = at(slot, i) + 0.5 * own * change[i];
             first += change[i] * change[i];
-            second += minus_[i] * minus_[i];
+            second += minus[i] * minus[i];
         }
         const double balance = first > 0 && second > 0 ? std::sqrt(std::sqrt(second / first)) : 1.0;
         const double half = std::sqrt(0.5);
         for (int i = 0; i < size_; ++i) {
-            const double a = half * balance * change[i], b = half / balance * minus_[i];
-            plus_[i] = a + b;
-            minus_[i] = a - b;
+            const double a = half * balance * change[i], b = half / balance * minus[i];
+            plus[i] = a + b;
+            minus[i] = a - b;
         }
-        scale_into(scaled_, std::sqrt(w), u);
-        if (!is_small(scaled_) || !is_small(plus_) || !is_small(minus_)) return begin_anew();
-        for (int i = 0; i < size_; ++i)
-            tiles<double>().rank_three(values_.data() + i * stride_, plus_[i], plus_.data(), minus_[i], minus_.data(),
-                                       scaled_[i], scaled_.data(), i + 1);
+        scale_into(scaled, std::sqrt(w), u);
+        rank_ = 3;
+        if (!is_small(plus) || !is_small(minus) || !is_small(scaled)) begin_anew();
     }
 
     // the last slot takes the place of a slot
     void remove(int slot) {
-        const int last = --size_;
-        if (slot == last) return;
-        const double own = at(last, last);
-        for (int j = 0; j < slot; ++j) values_[slot * stride_ + j] = values_[last * stride_ + j];
-        for (int i = slot + 1; i < last; ++i) values_[i * stride_ + slot] = values_[last * stride_ + i];
-        values_[slot * stride_ + slot] = own;
+        settle();
+        const int last = size_ - 1;
+        for (int j = 0; j < last && slot != last; ++j)
+            if (j != slot) set(slot, j, at(last, j));
+        if (slot != last) set(slot, slot, at(last, last));
+        for (int j = 0; j <= last; ++j) set(last, j, 0.0);
+        --size_;
     }
 
     void scale(double factor) {
+        settle();
         for (int i = 0; i < size_; ++i)
-            for (int j = 0; j <= i; ++j) values_[i * stride_ + j] *= factor;
+            for (int j = 0; j < i / block * block + block; ++j) values_[i * stride_ + j] *= factor;
     }
 
     // as a field of a state (parts/part.hpp): the lower triangle
     std::vector<double> packed() const {
+        if (rank_ > 0) return settled().packed();
         std::vector<double> triangle;
         triangle.reserve(static_cast<std::size_t>(size_) * (size_ + 1) / 2);
         for (int i = 0; i < size_; ++i)
@@ -118,42 +132,56 @@ public:
                std::all_of(values.begin(), values.end(), [](double a) { return std::abs(a) <= largest; });
     }
     void unpack(const std::vector<double>& values, int) {
-        size_ = 0;
-        const int rows = rows_of(values);
-        reserve(rows);
-        size_ = rows;
+        clear();
+        extend(rows_of(values));
         const double* from = values.data();
-        for (int i = 0; i < rows; from += ++i) std::copy_n(from, i + 1, values_.begin() + i * stride_);
+        for (int i = 0; i < size_; ++i)
+            for (int j = 0; j <= i; ++j) set(i, j, *from++);
     }
 
 private:
-    std::vector<double> values_, scaled_, plus_, minus_;
+    static constexpr int block = panel_width<double>;
+    // mutable: a product is no change, but takes the change that waits
+    mutable std::vector<double> values_, padded_;
+    std::vector<double> terms_[3];  // the change that waits: A += t0 t0' - t1 t1' + t2 t2', or t0 t0' alone
+    mutable int rank_ = 0;          // their number: 0, 1 or 3
     std::ptrdiff_t stride_ = 0;
     int size_ = 0;
+
+    static int pad(int n) { return (n + block - 1) / block * block; }
+    double at(int i, int j) const { return i < j ? values_[j * stride_ + i] : values_[i * stride_ + j]; }
+    void set(int i, int j, double value) {
+        values_[std::max(i, j) * stride_ + std::min(i, j)] = value;
+        if (i / block == j / block) values_[std::min(i, j) * stride_ + std::max(i, j)] = value;
+    }
+
+    // the change that waits, and a product, if k is not null
+    void pass(const double* k, double* out) const {
+        const double* const terms[3] = {terms_[0].data(), terms_[1].data(), terms_[2].data()};
+        for (int i = 0; i < size_; i += block)
+            tiles<double>().reflect(values_.data() + i * stride_, stride_, i, terms, rank_, k, out);
+        rank_ = 0;
+    }
+    void settle() {
+        if (rank_ > 0) pass(nullptr, nullptr);
+    }
+    Metric settled() const {
+        Metric other(*this);
+        other.settle();
+        return other;
+    }
 
     static bool is_small(const std::vector<double>& u) {
         return std::all_of(u.begin(), u.end(), [](double x) { return x * x <= largest_change; });
     }
     void begin_anew() {
-        for (int i = 0; i < size_; ++i) std::fill_n(values_.begin() + i * stride_, i + 1, 0.0);
+        std::fill(values_.begin(), values_.end(), 0.0);
+        rank_ = 0;
     }
 
     void scale_into(std::vector<double>& out, double factor, const double* u) const {
-        out.resize(size_);
+        out.assign(pad(size_), 0.0);
         for (int i = 0; i < size_; ++i) out[i] = factor * u[i];
-    }
-
-    // the rows from `first` on, and of them the columns from `column` on
-    void reflect(int first, int last, int column, const double* k, double* out) const {
-        for (int i = first; i < last; ++i) {
-            const double* row = values_.data() + i * stride_;
-            double sum = row[i] * k[i];
-            for (int j = column; j < i; ++j) {
-                sum += row[j] * k[j];
-                out[j] += row[j] * k[i];
-            }
-            out[i] += sum;
-        }
     }
 
     // the rows of a triangle, -1 if it is none
@@ -168,7 +196,8 @@ private:
         // an odd number of cache lines: a power of two would send a whole column to the same few cache sets
         const std::ptrdiff_t wider = ((std::max<std::ptrdiff_t>(2 * stride_, m) + 7) / 8 | 1) * 8;
         std::vector<double> grown(static_cast<std::size_t>(wider) * wider);
-        for (int i = 0; i < size_; ++i) std::copy_n(values_.begin() + i * stride_, i + 1, grown.begin() + i * wider);
+        for (int i = 0; i < pad(size_); ++i)
+            std::copy_n(values_.begin() + i * stride_, i / block * block + block, grown.begin() + i * wider);
         values_.swap(grown);
         stride_ = wider;
     }

@@ -75,13 +75,17 @@ template <class T> struct Tiles {
     // q[j] += a first[j] - b second[j]
     void (*rank_two)(T* q, T a, const T* first, T b, const T* second, int count);
 
-    // q[j] += a first[j] - b second[j] + c third[j]
-    void (*rank_three)(T* q, T a, const T* first, T b, const T* second, T c, const T* third, int count);
+    // rank_two of every row of a matrix, q[j] by first[j] and second[j], and then combine, in one pass
+    void (*turn)(T* q, std::ptrdiff_t ldo, const T* first, const T* second, const T* coefs, int m, int n, T* out);
 
-    // four rows of the lower triangle of a symmetric matrix, ld apart, in its product with a vector, up to column `count`:
-    // out[j] += a[0] row_0[j] + ... + a[3] row_3[j], and sums[r] the sixteen sums of row_r[j] k[j], folded
-    void (*reflect)(const T* rows, std::ptrdiff_t ld, const double* k, const double* a, int count, double* out,
-                    double* sums);
+    // the diagonal of that: values[j] += first[j]^2 - second[j]^2
+    void (*squares)(T* values, const T* first, const T* second, int count);
+
+    // A block of panel_width rows of a symmetric matrix of which the lower triangle and the whole blocks on the diagonal
+    // are kept, ld apart, from its first column to the block on the diagonal, which begins at `column`. It takes
+    // t0 t0' (rank 1) and - t1 t1' + t2 t2' (rank 3), and then its part of out = matrix k is added, unless k is null;
+    // the part of the block on the diagonal is the first that out has there. All vectors are padded with zeros.
+    void (*reflect)(T* rows, std::ptrdiff_t ld, int column, const T* const* terms, int rank, const T* k, T* out);
 
     // min of |values[i]| * roots[i], or of |values[i]| where roots is null
     T (*least)(const T* values, const T* roots, int count);

@@ -335,42 +335,98 @@ template <class T> void rank_two(T* q, T a, const T* first, T b, const T* second
     for (; j < count; ++j) q[j] = muladd(a, first[j], muladd(-b, second[j], q[j]));
 }
 
-template <class T> void rank_three(T* q, T a, const T* first, T b, const T* second, T c, const T* third, int count) {
-    int j = 0;
-    for (; j + width<T> <= count; j += width<T>) {
-        const V<T> less = muladd(all<T>(-b), load<T>(second + j), load<T>(q + j));
-        const V<T> more = muladd(all<T>(a), load<T>(first + j), less);
-        store<T>(q + j, muladd(all<T>(c), load<T>(third + j), more));
+template <int N, class T>
+inline void turn_tile(T* q, std::ptrdiff_t ldo, const T* first, const T* second, const T* a, const T* b, const T* coefs,
+                      int m, T* out) {
+    V<T> sum[N] = {}, one[N], two[N];
+    for (int v = 0; v < N; ++v) {
+        one[v] = load<T>(first + v * width<T>);
+        two[v] = load<T>(second + v * width<T>);
     }
-    for (; j < count; ++j) q[j] = muladd(c, third[j], muladd(a, first[j], muladd(-b, second[j], q[j])));
+    for (int j = 0; j < m; ++j)
+        for (int v = 0; v < N; ++v) {
+            T* at = q + j * ldo + v * width<T>;
+            const V<T> less = muladd(all<T>(-b[j]), two[v], load<T>(at));
+            const V<T> changed = muladd(all<T>(a[j]), one[v], less);
+            store<T>(at, changed);
+            sum[v] = muladd(all<T>(coefs[j]), changed, sum[v]);
+        }
+    for (int v = 0; v < N; ++v) store<T>(out + v * width<T>, sum[v]);
 }
 
 template <class T>
-void reflect(const T* rows, std::ptrdiff_t ld, const double* k, const double* a, int count, double* out, double* sums) {
-    constexpr int parts = partial_sums / width<double>;
-    V<double> sum[4][parts] = {};
-    int j = 0;
-    for (; j + partial_sums <= count; j += partial_sums)
-        for (int v = 0; v < parts; ++v) {
-            const int at = j + v * width<double>;
-            const V<double> factor = load<double>(k + at);
-            V<double> to = load<double>(out + at);
-            for (int r = 0; r < 4; ++r) {
-                const V<double> values = widen(rows + r * ld + at);
-                sum[r][v] = muladd(factor, values, sum[r][v]);
-                to = muladd(all<double>(a[r]), values, to);
+void turn(T* q, std::ptrdiff_t ldo, const T* first, const T* second, const T* coefs, int m, int n, T* out) {
+    constexpr int line = panel_width<T>, vectors = line / width<T>;
+    constexpr int lines = vectors == 1 ? 4 : 1;  // three vectors of each in the registers
+    int t = 0;
+    for (; t + lines * line <= n; t += lines * line)
+        turn_tile<lines * vectors>(q + t, ldo, first + t, second + t, first, second, coefs, m, out + t);
+    for (; t < n; t += line) turn_tile<vectors>(q + t, ldo, first + t, second + t, first, second, coefs, m, out + t);
+}
+
+template <class T> void squares(T* values, const T* first, const T* second, int count) {
+    for (int j = 0; j < count; ++j) values[j] = muladd(first[j], first[j], muladd(-second[j], second[j], values[j]));
+}
+
+// one vector of a row, changed by the products of the row's factors f with the vectors t
+template <int rank, class T> inline V<T> change(V<T> q, const V<T>* t, const T (*f)[3]) {
+    if constexpr (rank == 0) return q;
+    if constexpr (rank == 3) q = muladd(all<T>(-(*f)[1]), t[1], q);
+    q = muladd(all<T>((*f)[0]), t[0], q);
+    if constexpr (rank == 3) q = muladd(all<T>((*f)[2]), t[2], q);
+    return q;
+}
+
+template <int rank, bool product, class T>
+inline void reflect_tile(T* rows, std::ptrdiff_t ld, int column, const T* const* terms, const T* k, T* out) {
+    constexpr int block = panel_width<T>, parts = block / width<T>, at_once = parts == 1 ? 8 : 4;
+    T totals[block];
+    for (int first = 0; first < block; first += at_once) {
+        T factors[at_once][3] = {};
+        for (int r = 0; r < at_once; ++r)
+            for (int i = 0; i < rank; ++i) factors[r][i] = terms[i][column + first + r];
+        const T* own = k + column + first;
+        T* row = rows + first * ld;
+        V<T> sum[at_once][parts] = {};
+        for (int j = 0; j <= column; j += block)
+            for (int v = 0; v < parts; ++v) {
+                const int at = j + v * width<T>;
+                V<T> t[3], to{}, factor{};
+                for (int i = 0; i < rank; ++i) t[i] = load<T>(terms[i] + at);
+                if constexpr (product) {
+                    if (j < column) factor = load<T>(k + at);  // 0 in the block on the diagonal, which is whole
+                    if (j < column || first > 0) to = load<T>(out + at);
+                }
+                for (int r = 0; r < at_once; ++r) {
+                    const V<T> q = change<rank, T>(load<T>(row + r * ld + at), t, &factors[r]);
+                    if constexpr (rank > 0) store<T>(row + r * ld + at, q);
+                    if constexpr (product) {
+                        sum[r][v] = muladd(factor, q, sum[r][v]);
+                        to = muladd(all<T>(own[r]), q, to);
+                    }
+                }
+                if constexpr (product) store<T>(out + at, to);
             }
-            store<double>(out + at, to);
+        for (int r = 0; r < at_once && product; ++r) {
+            T part[block];
+            for (int v = 0; v < parts; ++v) store<T>(part + v * width<T>, sum[r][v]);
+            for (int half = block / 2; half > 0; half /= 2)
+                for (int i = 0; i < half; ++i) part[i] += part[i + half];
+            totals[first + r] = part[0];
         }
-    for (int r = 0; r < 4; ++r) {
-        double part[partial_sums];
-        for (int v = 0; v < parts; ++v) store<double>(part + v * width<double>, sum[r][v]);
-        for (int i = 0; j + i < count; ++i) {
-            const double value = static_cast<double>(rows[r * ld + j + i]);
-            part[i] = muladd(k[j + i], value, part[i]);
-            out[j + i] = muladd(a[r], value, out[j + i]);
-        }
-        sums[r] = fold(part, 1);
+    }
+    for (int r = 0; r < block && product; ++r) out[column + r] += totals[r];
+}
+
+template <class T>
+void reflect(T* rows, std::ptrdiff_t ld, int column, const T* const* terms, int rank, const T* k, T* out) {
+    if (k == nullptr) {
+        if (rank == 1) reflect_tile<1, false>(rows, ld, column, terms, rows, out);
+        if (rank == 3) reflect_tile<3, false>(rows, ld, column, terms, rows, out);
+    } else {
+        if (rank == 0) reflect_tile<0, true>(rows, ld, column, terms, k, out);
+        if (rank == 1) reflect_tile<1, true>(rows, ld, column, terms, k, out);
+        if (rank == 3) reflect_tile<3, true>(rows, ld, column, terms, k, out);
     }
 }
 
@@ -434,9 +490,9 @@ template <class T> std::size_t longest(const T* rows, std::size_t n, int d, T* n
 }
 
 template <class T> constexpr Tiles<T> table() {
-    return {isa_name,      lanes_of<T>,   pack<T>,    norms<T>,   norm<T>,    cross<T>,  row<T>,
-            map_values<T>, distances<T>,  waves<T>,   largest<T>, partial<T>, dot<T>,    combine<T>,
-            rank_two<T>,   rank_three<T>, reflect<T>, least<T>,   finite<T>,  longest<T>};
+    return {isa_name,      lanes_of<T>,  pack<T>,    norms<T>,   norm<T>,    cross<T>,  row<T>,
+            map_values<T>, distances<T>, waves<T>,   largest<T>, partial<T>, dot<T>,    combine<T>,
+            rank_two<T>,   turn<T>,      squares<T>, reflect<T>, least<T>,   finite<T>, longest<T>};
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ struct RuleBase {
     void forgotten() {}                          // all points have left
     void ended() {}                              // a round with a step; any round, if ages()
     bool ages() const { return false; }
-    double drop(int, Values&) const {
+    double drop(int, Values&) {
         return 0;
     }  // the shares of the others in a slot that is dropped, and the pivot; 0: none
     bool trace_matters() const { return false; }  // whether a step of the trace alone counts as one

@@ -102,12 +102,12 @@ struct Newton : RuleBase {
         for (std::size_t i = 0; i < pending_.size(); ++i) pending_[i] += own * change_[i];
     }
     // The observation of a slot is deleted, where the newcomer will take it: how the others take its function over.
-    double drop(int slot, Values& shares) const {
-        const Metric& a = state.metric;
-        const int n = a.size();
+    double drop(int slot, Values& shares) {
+        const int n = state.metric.size();
         shares.resize(n);
+        state.metric.read(slot, shares.data());
         const double own = stepped_ ? weight_ * pending_[slot] : 0.0;
-        for (int i = 0; i < n; ++i) shares[i] = state.factor * a.at(slot, i) + (stepped_ ? own * pending_[i] : 0.0);
+        for (int i = 0; i < n; ++i) shares[i] = state.factor * shares[i] + (stepped_ ? own * pending_[i] : 0.0);
         const double pivot = shares[slot];
         double largest = 0;
         for (double share : shares) largest = std::max(largest, std::abs(share));

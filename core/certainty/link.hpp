@@ -13,7 +13,7 @@ namespace gossamer {
 
 namespace links {
 
-constexpr double forgetting = 0.9995;     // about two thousand rows
+constexpr double forgetting = 0.998;      // about five hundred rows
 constexpr double prior_slope = 2.0;       // for scores of mean square 1
 constexpr double prior_precision = 1.0;   // how firmly a slope stays near it, in rows
 constexpr double offset_precision = 1.0;  // the same for an offset, which stays near 0
@@ -97,9 +97,9 @@ struct Link {
         const double along_offset = error + fresh * links::offset_precision * offset;
         const double safe = weight * links::safe_curvature(u, p);
         const double a = slopes + safe * z * z, b = mixed + safe * z, c = offsets + safe;
-        const double determinant = a * c - b * b;
-        slope = links::clip_slope(slope - (c * along_slope - b * along_offset) / determinant);
-        offset -= (a * along_offset - b * along_slope) / determinant;
+        const double next = links::clip_slope(slope - (c * along_slope - b * along_offset) / (a * c - b * b));
+        offset -= (along_offset + b * (next - slope)) / c;  // the best one for this slope
+        slope = next;
         const double curvature = weight * p * (1.0 - p);
         slopes += curvature * z * z;
         mixed += curvature * z;

@@ -289,11 +289,12 @@ template <class T> void bind_finite(nb::module_& m, const char* name) {
 
 }  // namespace
 
-void bind_bank(nb::module_& m);   // bindings_bank.cpp
-void bind_csv(nb::module_& m);    // bindings_csv.cpp
-void bind_mixture(nb::module_& m);  // bindings_mixture.cpp
-void bind_rows(nb::module_& m);   // bindings_rows.cpp
-void bind_video(nb::module_& m);  // bindings_video.cpp
+void bind_bank(nb::module_& m);       // bindings_bank.cpp
+void bind_certainty(nb::module_& m);  // bindings_certainty.cpp
+void bind_csv(nb::module_& m);        // bindings_csv.cpp
+void bind_mixture(nb::module_& m);    // bindings_mixture.cpp
+void bind_rows(nb::module_& m);       // bindings_rows.cpp
+void bind_video(nb::module_& m);      // bindings_video.cpp
 
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core of gossamer.";
@@ -302,6 +303,7 @@ NB_MODULE(_core, m) {
     bind_csv(m);
     bind_mixture(m);
     bind_rows(m);
+    bind_certainty(m);
     bind_learner<float>(m, "Learner32");
     bind_learner<double>(m, "Learner64");
     bind_additive<float>(m, "Additive32");

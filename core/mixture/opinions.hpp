@@ -20,12 +20,13 @@ struct Outlook {
     double* workspace;  // (outputs,)
 };
 
+constexpr double opinion_forgetting = 0.9995;  // about two thousand rows
 constexpr double least_probability = 1e-4;  // of what an expert holds for impossible: it never loses more than 9.3 in a row
 
 // Two classes: the probability of the second one, by a calibrated link. The score of the mixture is its log-odds.
 struct SignOpinion {
     static constexpr int numbers = 8;
-    Link link;
+    Link link{opinion_forgetting};
 
     template <class S, class F> static void each(S& s, F&& f) { Link::each(s.link, f); }
     double probability(const Outlook& row) const {
@@ -43,7 +44,7 @@ struct SignOpinion {
 // Many classes: their probabilities, by a calibrated link. The scores of the mixture are their logarithms.
 struct ClassOpinion {
     static constexpr int numbers = 5;
-    SoftmaxLink link;
+    SoftmaxLink link{opinion_forgetting};
 
     template <class S, class F> static void each(S& s, F&& f) { SoftmaxLink::each(s.link, f); }
     double look(const Outlook& row, double weight, double* sums, double y) const {
@@ -71,7 +72,7 @@ struct ClassOpinion {
 // mixture is the weighted mean.
 struct ValueOpinion {
     static constexpr int numbers = 2;
-    static constexpr double freedom = 6.0, forgetting = 0.9995, prior = 4.0;
+    static constexpr double freedom = 6.0, forgetting = opinion_forgetting, prior = 4.0;
     double total = prior, squares = prior;
 
     template <class S, class F> static void each(S& s, F&& f) { f("total", s.total), f("squares", s.squares); }
@@ -93,7 +94,7 @@ struct ValueOpinion {
 // A quantile: the asymmetric Laplace density around the score, whose width is the mean pinball loss so far.
 struct QuantileOpinion {
     static constexpr int numbers = 3;
-    static constexpr double forgetting = 0.9995, prior = 4.0;
+    static constexpr double forgetting = opinion_forgetting, prior = 4.0;
     double total = prior, losses = 0.25 * prior, level = 0.5;
 
     template <class S, class F> static void each(S& s, F&& f) {

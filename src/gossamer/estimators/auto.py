@@ -23,8 +23,8 @@ from gossamer.rules import Newton, Rule
 class _Auto:
     """What the two have in common: a mixture inside, and a look into it."""
 
-    average: ClassVar[bool] = False
-    n_passes: ClassVar[int] = 1
+    average: Any = False  # no parameter: what is averaged are experts
+    n_passes: Any = 1
     budget: Any
     kernel: Any
     scale: Any
@@ -97,10 +97,11 @@ class AutoClassifier(_Auto, OnlineClassifier):
     >>> model = gossamer.AutoClassifier()
     >>> scores = model.predict_learn(X, y)
     >>> round(float(np.mean((scores >= 0) != (y == "up"))), 3)
-    0.051
+    0.04
     >>> model.predict_proba([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]).round(1).tolist()
     [[0.0, 1.0], [0.6, 0.4]]
-    >>> print(model.explain(0.1))
+    >>> print(model.explain(0.2).splitlines()[0])
+    57.3%  Gaussian of width 3 and linear, forgetting 1, noise 0.1
     """
 
     def __init__(
@@ -124,8 +125,8 @@ class AutoClassifier(_Auto, OnlineClassifier):
         return self._mixture(many=many, classes=getattr(loss, "classes", None))
 
     def best(self) -> OnlinePipeline:
-        """The heaviest expert alone, with what it has learned: a pipeline of a scaler and a `NewtonClassifier` that goes
-        on learning. Its settings are those that `explain` names first. (The mixture also clips features beyond ten
+        """The heaviest expert alone, with what it has learned: a pipeline of a scaler and a `NewtonClassifier` that
+        goes on learning. Its settings are those that `explain` names first. (The mixture also clips features beyond ten
         deviations.)"""
         mixed = self._mixed()
         setting, _, learner = mixed.experts()[0]
@@ -137,9 +138,9 @@ class AutoClassifier(_Auto, OnlineClassifier):
 class AutoRegressor(_Auto, OnlineRegressor):
     """A regressor without settings: it tunes itself while it learns.
 
-    As `AutoClassifier`, with experts for numbers, whose predictions are densities: Student's t around the mean, with the
-    expert's variance times a factor that is learned. With ``quantile``, experts learn that quantile, and are weighed by
-    the asymmetric Laplace density, which is the pinball loss.
+    As `AutoClassifier`, with experts for numbers, whose predictions are densities: Student's t around the mean, with
+    the expert's variance times a factor that is learned. With ``quantile``, experts learn that quantile, and are
+    weighed by the asymmetric Laplace density, which is the pinball loss.
 
     Parameters
     ----------
@@ -158,7 +159,8 @@ class AutoRegressor(_Auto, OnlineRegressor):
     ([1010.0, 990.0], True)
     """
 
-    scale_target: ClassVar[bool] = False  # the mixture does it inside
+    scale_target = False  # the mixture does it inside
+    _of_old: ClassVar[dict[str, Any]] = {}
 
     def __init__(
         self, *, quantile: float | None = None, budget: int = 256, kernel: Any = None, scale: bool = True,
@@ -190,7 +192,7 @@ class AutoRegressor(_Auto, OnlineRegressor):
         deviations.)"""
         mixed = self._mixed()
         setting, _, learner = mixed.experts()[0]
-        loss = {} if self.quantile is None else {"loss": "pinball", "quantile": self.quantile}
+        loss: dict[str, Any] = {} if self.quantile is None else {"loss": "pinball", "quantile": self.quantile}
         model = NewtonRegressor(
             learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=mixed.size, **loss
         )

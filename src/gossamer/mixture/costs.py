@@ -37,7 +37,7 @@ def fit_limits(budget: int, awake: int, features: int, memory: float | None, tim
     Experts go first, down to two; then points.
 
     >>> fit_limits(256, 6, 20, None, None), fit_limits(256, 6, 20, 5e6, None), fit_limits(256, 6, 20, None, 50.0)
-    ((256, 6), (240, 2), (138, 2))
+    ((256, 6), (244, 2), (148, 2))
     """
 
     def fits(points: int, count: int) -> bool:

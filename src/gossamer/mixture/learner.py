@@ -73,7 +73,7 @@ class MixedLearner(Learner):
     >>> round(float(wrong[:100].mean()), 2), round(float(wrong[-100:].mean()), 2)
     (0.2, 0.02)
     >>> learner.experts()[0][0].width
-    10.0
+    3.0
     """
 
     def __init__(

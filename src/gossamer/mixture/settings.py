@@ -49,10 +49,7 @@ class Setting:
         if self.width == 0:
             return linear
         bump: Kernel
-        if family is Laplace:
-            bump = Laplace(float(np.sqrt(self.width / unit)))
-        else:
-            bump = Gaussian(self.width / unit)
+        bump = Laplace(float(np.sqrt(self.width / unit))) if family is Laplace else Gaussian(self.width / unit)
         return bump if self.plain else bump + linear
 
     def learner(self, unit: float, loss: Loss, budget: Budget, family: Any = None) -> Learner:

@@ -66,10 +66,10 @@ class Weights:
         """The scores of the mixture for rows that teach it nothing."""
         return self._mix(scores, variances, None, None)
 
-    def _mix(self, scores: Floats, variances: Floats | None, *targets: Floats | None) -> Floats:
-        out = np.empty(scores.shape[1:])
-        learned = (self.opinions, self.weights, self.credits)
-        _core.mix(self.kind, scores, variances, *targets, *learned, self.share, KEEP, out)
+    def _mix(self, scores: Floats, variances: Floats | None, y: Floats | None, importance: Floats | None) -> Floats:
+        out, own = np.empty(scores.shape[1:]), self.opinions
+        given = (scores, variances, y, importance)
+        _core.mix(self.kind, *given, own, self.weights, self.credits, self.share, KEEP, out)
         return out
 
     def keep(self, which: list[int]) -> None:

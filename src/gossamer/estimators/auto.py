@@ -43,6 +43,9 @@ class _Auto:
         names = ("budget", "kernel", "scale", "memory", "time", "n_jobs")
         return MixedLearner(**{name: getattr(self, name) for name in names}, **options)
 
+    def _kernel_for(self, rows: Array) -> Any:
+        return self.kernel
+
     def _mixed(self: Any) -> MixedLearner:
         found: MixedLearner = self._fitted()
         return found
@@ -59,8 +62,9 @@ class _Auto:
 
     def explain(self, least: float = 0.01) -> str:
         """The settings that carry the weight now, in words: a line for each with at least this weight."""
-        found = self._mixed().experts()
-        lines = [f"{weight:5.1%}  {setting.describe()}" for setting, weight, _ in found if weight >= least]
+        mixed = self._mixed()
+        found = mixed.experts()
+        lines = [f"{weight:5.1%}  {mixed.describe(setting)}" for setting, weight, _ in found if weight >= least]
         quiet = len(found) - len(lines)
         return "\n".join([*lines, f"       and {quiet} more below {least:.0%}"] if quiet else lines)
 
@@ -75,8 +79,8 @@ class AutoClassifier(_Auto, OnlineClassifier):
 
     Parameters
     ----------
-    budget : the most support points of each expert.
     kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it.
+    budget : the most support points of each expert.
     scale : whether features are scaled online.
     memory : the most bytes for the experts; None: no limit. Fewer stay awake, with fewer points.
     time : the most microseconds for a row, in the steady state of a usual processor; None: no limit. The same.
@@ -105,7 +109,7 @@ class AutoClassifier(_Auto, OnlineClassifier):
     """
 
     def __init__(
-        self, *, budget: int = 256, kernel: Any = None, scale: bool = True, memory: float | None = None,
+        self, kernel: Any = None, *, budget: int = 256, scale: bool = True, memory: float | None = None,
         time: float | None = None, n_jobs: int = 1, shuffle: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.budget, self.kernel, self.scale, self.memory, self.time = budget, kernel, scale, memory, time
@@ -145,7 +149,7 @@ class AutoRegressor(_Auto, OnlineRegressor):
     Parameters
     ----------
     quantile : None for the mean; or the level of a quantile to predict, in (0, 1).
-    budget, kernel, scale, memory, time, n_jobs, shuffle, random_state : as in `AutoClassifier`.
+    kernel, budget, scale, memory, time, n_jobs, shuffle, random_state : as in `AutoClassifier`.
 
     Attributes
     ----------
@@ -163,7 +167,7 @@ class AutoRegressor(_Auto, OnlineRegressor):
     _of_old: ClassVar[dict[str, Any]] = {}
 
     def __init__(
-        self, *, quantile: float | None = None, budget: int = 256, kernel: Any = None, scale: bool = True,
+        self, kernel: Any = None, *, quantile: float | None = None, budget: int = 256, scale: bool = True,
         memory: float | None = None, time: float | None = None, n_jobs: int = 1, shuffle: bool = True,
         random_state: Any = 0,
     ) -> None:  # fmt: skip

@@ -19,6 +19,7 @@ from gossamer.estimators.attributes import Shown
 from gossamer.estimators.choose import choose_budget, choose_loss
 from gossamer.estimators.loaded import LEARNED, check_estimator
 from gossamer.estimators.part_params import PartParameters
+from gossamer.kernels import as_kernel
 from gossamer.learner import Learner
 from gossamer.losses import Loss
 from gossamer.rules import Rule
@@ -54,6 +55,10 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
 
     def _budget(self) -> Budget | None:
         return choose_budget(self, self._by_number)
+
+    def _kernel_for(self, rows: Array) -> Any:
+        """The kernel for a stream that begins with these rows, if they alone are to settle its parameters."""
+        return as_kernel(self.kernel).resolve(rows)
 
     def _start(self, loss: Loss | None = None) -> Learner:
         """A learner from the parameters, all of them checked."""

@@ -159,10 +159,20 @@ class MixedLearner(Learner):
             raise _checks.wrong(self, "y", "small enough for its variance to be finite", largest)
         outputs = max(int(targets.max()) + 1, self._known) if self.many else 1
         out = np.full((len(X), outputs), -np.inf)
-        for part in self._parts(len(X)):
-            found = self._learn_part(X[part], targets[part], None if weights is None else weights[part])
-            out[part, : found.shape[1]] = found
+        before = self._snapshot() if self._may_fail(X) else None
+        try:
+            for part in self._parts(len(X)):
+                found = self._learn_part(X[part], targets[part], None if weights is None else weights[part])
+                out[part, : found.shape[1]] = found
+        except BaseException:
+            if self._may_fail(X):
+                self._restore(before)
+            raise
         return Batch(targets, weights, None, None, out, np.full(len(X), self.loss.level))
+
+    def _may_fail(self, X: Array) -> bool:
+        """Whether a kernel in Python could raise in the middle of a batch."""
+        return isinstance(self._fixed, Kernel) and self._fixed.program(X.shape[1]) is None
 
     def _parts(self, rows: int) -> Iterator[slice]:
         """Slices of the rows of a call, cut where the roster may change."""
@@ -389,6 +399,11 @@ class MixedLearner(Learner):
         order: Ints = np.argsort(-self._weights.weights, kind="stable")
         found = [(self._experts[i], float(self._weights.weights[i])) for i in order.tolist()]
         return [(expert.setting, weight, expert.learner) for expert, weight in found]
+
+    def describe(self, setting: Setting) -> str:
+        """A setting of an expert in words."""
+        name = "Gaussian" if self._fixed is None else getattr(self._fixed, "__name__", repr(self._fixed))
+        return setting.describe(name, self._is_fixed)
 
     def scaler_state(self) -> dict[str, Any]:
         """The learned attributes of an `OnlineScaler` that has seen the same rows."""

@@ -56,12 +56,14 @@ class Setting:
         """A new expert."""
         return Learner(self.kernel(unit, family), loss, Newton(self.noise, self.forgetting), budget)
 
-    def describe(self) -> str:
-        """The setting in words."""
-        if self.width == 0:
+    def describe(self, kernel: str = "Gaussian", fixed: bool = False) -> str:
+        """The setting in words; ``kernel``: the family, or if ``fixed`` the kernel itself."""
+        if fixed:
+            shape = kernel
+        elif self.width == 0:
             shape = "linear"
         else:
-            shape = f"Gaussian of width {self.width:g}" + (" on unscaled rows" if self.plain else " and linear")
+            shape = f"{kernel} of width {self.width:g}" + (" on unscaled rows" if self.plain else " and linear")
         rows = "" if self.forgetting == 1 else f" (about {round(1 / (1 - self.forgetting)):,} rows)"
         return f"{shape}, forgetting {self.forgetting:g}{rows}, noise {self.noise:g}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -14,7 +15,7 @@ from gossamer._engine.state import State
 from gossamer._typing import Array, Floats
 from gossamer.learner import Learner
 from gossamer.losses import OneVsRest
-from gossamer.mixture.roster import MEMORY
+from gossamer.mixture import roster
 from gossamer.mixture.settings import Setting
 from gossamer.mixture.weights import Weights, opinion_numbers
 
@@ -52,6 +53,15 @@ class MixedState:
     def points(self) -> Array:
         """Some rows of the kind that is learned."""
         return self.memory_rows
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """The entries by name, those of the experts as ``experts.0.name``."""
+        for field in fields(self):
+            if field.name != "experts":
+                yield field.name, getattr(self, field.name)
+        for place, state in enumerate(self.experts):
+            if state is not None:
+                yield from ((f"experts.{place}.{name}", value) for name, value in state.items() if name != "kernel")
 
     def replace(self, **entries: Any) -> MixedState:
         """The state with other entries."""
@@ -112,8 +122,8 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
     if not (isinstance(memory, np.ndarray) and memory.ndim == 2 and memory.dtype in (np.float32, np.float64)):
         raise _checks.wrong(owner, "memory_rows", "rows of floats", memory)
     rows, width = memory.shape
-    if rows > MEMORY or rows != min(stored["rows"], MEMORY) or not width:
-        raise _checks.wrong(owner, "memory_rows", f"the last rows, at most {MEMORY}", memory.shape)
+    if rows != min(stored["rows"], roster.MEMORY) or not width:
+        raise _checks.wrong(owner, "memory_rows", f"the last rows, at most {roster.MEMORY}", memory.shape)
     shapes: dict[str, tuple[int, ...]] = {
         "mean": (width,), "squares": (width,), "memory_targets": (rows,), "memory_weights": (rows,), "weights": (many,),
         "credits": (many,), "opinions": (many, opinion_numbers(owner.kind)), "memory_rows": memory.shape,

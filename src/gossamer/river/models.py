@@ -16,7 +16,6 @@ from gossamer._typing import Floats
 from gossamer.estimators.base import Online
 from gossamer.estimators.divergence import watch
 from gossamer.estimators.labels import probabilities
-from gossamer.kernels import as_kernel
 from gossamer.learner import Learner
 from gossamer.losses import Taxonomy
 from gossamer.river.columns import Columns, Label, Learned, Row
@@ -66,7 +65,7 @@ class Model(Snapshot, base.Estimator):
 
     def _begin(self, table: Floats, columns: Columns) -> Learned:
         # settled with one row, so that a first batch is learned like its rows
-        return Learned(self._made(kernel=as_kernel(self.kernel).resolve(table[:1])), columns, [])
+        return Learned(self._made(kernel=self._made()._kernel_for(table[:1])), columns, [])
 
     def _absorb(self, X: Any, y: Any, w: Any) -> Learned:
         """The general path: learn the first row, a row with new features or labels, or a frame."""

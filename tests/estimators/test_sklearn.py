@@ -25,6 +25,8 @@ from gossamer.kernels import Custom, Gaussian, Linear, Polynomial
 PUBLIC = [getattr(gossamer, name) for name in gossamer.__all__]
 PUBLIC = [part for part in PUBLIC if isinstance(part, type) and issubclass(part, BaseEstimator)]
 MODELS = [part for part in PUBLIC if issubclass(part, Online)]
+#: Those of four parts, with their parameters.
+RECIPES = [part for part in MODELS if "average" in inspect.signature(part).parameters]
 #: A pipeline is made of steps: one for each kind of model.
 PIPELINES = [
     pipeline(OnlineScaler(), gossamer.SILKClassifier()),

@@ -114,6 +114,15 @@ def given(options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
+def default_learner(options: argparse.Namespace) -> str:
+    """The learner where none is named: one without settings, unless settings of another are given."""
+    if options.rule:
+        return "online"
+    own = given(options)
+    settled = isinstance(own.pop("budget", 1), int) and not own.keys() - {"quantile"} and not options.forget
+    return "auto" if settled else "silk"
+
+
 def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None, schema: Schema | None = None,
               position: Any = None, means: Any = None, keep_means: bool = False) -> Stream:  # fmt: skip
     """The stream of the options."""
@@ -154,13 +163,15 @@ def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -
 def build(learner: str, options: argparse.Namespace, stream: Stream, strict: bool = True) -> Online:
     """An estimator as the options say, for a stream, which has a target unless the task is novelty."""
     from gossamer import _checks
-    from gossamer.cli.parts import make_kernel, make_learner
+    from gossamer.cli.parts import make_kernel, make_learner, parsed
 
     if stream.task != "novelty" and stream.target is None:
         raise _checks.wrong(options.command, "target", f"given for {stream.task}", None)
     try:
         kernel = make_kernel(options.kernel, given(options), len(stream.names), options.scale, learner)
-        return make_learner(learner, stream.task, kernel, given(options), strict)
+        fixed = kernel if options.kernel or stream.task == "novelty" or parsed(learner)[0] != "auto" else None
+        own = {"scale": options.scale} if fixed is None else {}
+        return make_learner(learner, stream.task, fixed, {**given(options), **own}, strict)
     except ValueError as error:
         raise ToldError("", error, usage=True) from None
 

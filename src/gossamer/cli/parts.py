@@ -94,10 +94,11 @@ def make_kernel(
 
 
 def make_learner(
-    spec: str, task: str, kernel: kernels.Kernel, options: Mapping[str, Any], strict: bool = True
+    spec: str, task: str, kernel: kernels.Kernel | None, options: Mapping[str, Any], strict: bool = True
 ) -> Online:
     """An estimator by name for a task. ``strict`` refuses options that it does not take; else they are left out."""
     name, settings = parsed(spec)
+    name = "silk" if name == "auto" and task == "novelty" else name  # without labels there is nothing to weigh experts by
     shared = {key: value for key, value in options.items() if key not in OF_KERNEL}
     if name == "online":
         return _make_of_parts(task, kernel, shared, settings, strict)
@@ -117,7 +118,7 @@ def make_learner(
 
 
 def _make_of_parts(
-    task: str, kernel: kernels.Kernel, shared: dict[str, Any], settings: dict[str, Any], strict: bool
+    task: str, kernel: kernels.Kernel | None, shared: dict[str, Any], settings: dict[str, Any], strict: bool
 ) -> Online:
     """An estimator of any parts; the other settings are parameters of its rule or its loss."""
     own = [name for name in _registry.parameters(FACES[task]) if name not in HIDDEN]

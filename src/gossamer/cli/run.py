@@ -17,7 +17,7 @@ from gossamer.cli import saved
 from gossamer.cli.ahead import ahead
 from gossamer.cli.checkpoint import Checkpoint, remove_leftovers
 from gossamer.cli.evaluation import Evaluation
-from gossamer.cli.options import MODEL, ToldError, build, evaluation_options, open_data
+from gossamer.cli.options import MODEL, ToldError, build, default_learner, evaluation_options, open_data
 from gossamer.cli.output import FORMULAS, Output, named
 from gossamer.cli.parts import refused, unknown_label
 from gossamer.cli.progress import Bar, Table
@@ -43,7 +43,7 @@ def work(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     """What can be told before any work."""
-    options.learner = options.learner or ("online" if options.rule else "silk")
+    options.learner = options.learner or default_learner(options)
     for name in ("every", "window"):
         if getattr(options, name) is not None:
             _checks.whole("run", name, getattr(options, name), 1)
@@ -130,7 +130,8 @@ class _Run:
             stream = self._opened(rows)
             self.task = stream.task
             model = build(options.learner, options, stream)
-            self.model = pipeline(OnlineScaler(options.forget), model) if options.scale else pipeline(model)
+            inside = hasattr(model, "scale")  # it scales the features itself
+            self.model = pipeline(OnlineScaler(options.forget), model) if options.scale and not inside else pipeline(model)
         self._evaluate(stream)
         self.out = self._output(stream, None)
         self.position = stream.position

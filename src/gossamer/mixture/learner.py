@@ -154,8 +154,8 @@ class MixedLearner(Learner):
         assert targets is not None
         weights = _checks.weights(self, sample_weight, len(X))
         self._ids(ids, len(X))
-        if self.task == "regression" and not math.isfinite(float(np.abs(targets).max()) ** 2 * len(targets) * 4):
-            largest = float(np.abs(targets).max())
+        largest = float(np.abs(targets).max())
+        if self.task == "regression" and largest > LARGEST["d"]:
             raise _checks.wrong(self, "y", "small enough for its variance to be finite", largest)
         outputs = max(int(targets.max()) + 1, self._known) if self.many else 1
         out = np.full((len(X), outputs), -np.inf)
@@ -554,7 +554,8 @@ class MixedLearner(Learner):
         return run_shared(self, lambda: {k: v for k, v in self.__dict__.items() if k not in hidden})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        # joblib hands out arrays that cannot be written
+        self.__dict__.update({k: np.array(v) if isinstance(v, np.ndarray) else v for k, v in state.items()})
         self._use(None)
 
     def __repr__(self) -> str:

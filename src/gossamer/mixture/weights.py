@@ -8,6 +8,8 @@ predicts with sum_e w_e p_e, and after each row
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gossamer import _core
@@ -71,6 +73,10 @@ class Weights:
         given = (scores, variances, y, importance)
         _core.mix(self.kind, *given, own, self.weights, self.credits, self.share, KEEP, out)
         return out
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # joblib hands out arrays that cannot be written
+        self.__dict__.update({k: np.array(v) if isinstance(v, np.ndarray) else v for k, v in state.items()})
 
     def keep(self, which: list[int]) -> None:
         """Go on with these experts only; they take over the weight of the others."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         AutoClassifier,
         AutoRegressor,
         KernelPerceptron,
+        Mixture,
         NewtonClassifier,
         NewtonRegressor,
         NORMAClassifier,
@@ -61,6 +62,7 @@ __all__ = [
     "DivergenceWarning",
     "KernelPerceptron",
     "Learner",
+    "Mixture",
     "NORMAClassifier",
     "NORMADetector",
     "NORMARegressor",
@@ -101,7 +103,7 @@ __all__ = [
 #: The module that has a name; the imports for type checkers above say the same (the tests compare them).
 _HOMES = {
     "estimators": "ALMAClassifier AdatronClassifier AdditiveClassifier AdditiveRegressor AutoClassifier AutoRegressor "
-    "KernelPerceptron "
+    "KernelPerceptron Mixture "
     "NORMAClassifier NORMADetector NORMARegressor NewtonClassifier NewtonRegressor OnlineClassifier OnlineDetector "
     "OnlinePipeline OnlineRegressor OnlineScaler PAClassifier PARegressor "
     "ProjectionClassifier ProjectionRegressor ROMMAClassifier SILKClassifier SILKDetector SILKRegressor "

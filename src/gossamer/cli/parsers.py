@@ -82,8 +82,8 @@ def add_run(commands: Any) -> None:
     )  # fmt: skip
     add_data(parser)
     add_model(parser)
-    parser.add_argument("--learner", metavar="NAME[:SETTING=VALUE...]", help="auto (the default, without settings), silk, "
-                        "norma, pa, projection, perceptron, alma, svmd, ...; left out where there is a --rule")  # fmt: skip
+    parser.add_argument("--learner", metavar="NAME[:SETTING=VALUE...]", help="auto (the default, without settings), "
+                        "silk, norma, pa, projection, svmd, ...; left out where there is a --rule")  # fmt: skip
     parser.add_argument("--model", metavar="FILE", help="go on with a model that --save wrote")
     parser.add_argument("--new-classes", action="store_true", help="with --model: labels that it does not know join it "
                         "(default: an error that names them)")  # fmt: skip

@@ -98,7 +98,8 @@ def make_learner(
 ) -> Online:
     """An estimator by name for a task. ``strict`` refuses options that it does not take; else they are left out."""
     name, settings = parsed(spec)
-    name = "silk" if name == "auto" and task == "novelty" else name  # without labels there is nothing to weigh experts by
+    if name == "auto" and task == "novelty":  # without labels there is nothing to weigh experts by
+        name = "silk"
     shared = {key: value for key, value in options.items() if key not in OF_KERNEL}
     if name == "online":
         return _make_of_parts(task, kernel, shared, settings, strict)

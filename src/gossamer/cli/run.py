@@ -130,8 +130,8 @@ class _Run:
             stream = self._opened(rows)
             self.task = stream.task
             model = build(options.learner, options, stream)
-            inside = hasattr(model, "scale")  # it scales the features itself
-            self.model = pipeline(OnlineScaler(options.forget), model) if options.scale and not inside else pipeline(model)
+            scaled = options.scale and not hasattr(model, "scale")  # one that has it scales the features itself
+            self.model = pipeline(OnlineScaler(options.forget), model) if scaled else pipeline(model)
         self._evaluate(stream)
         self.out = self._output(stream, None)
         self.position = stream.position

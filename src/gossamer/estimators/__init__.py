@@ -19,6 +19,7 @@ from gossamer.estimators.classic import (
 )
 from gossamer.estimators.combine import merge
 from gossamer.estimators.generic import OnlineClassifier, OnlineDetector, OnlineRegressor
+from gossamer.estimators.mixing import Mixture
 from gossamer.estimators.newton import NewtonClassifier, NewtonRegressor
 from gossamer.estimators.papers import (
     NORMAClassifier,
@@ -42,6 +43,7 @@ __all__ = [
     "AutoClassifier",
     "AutoRegressor",
     "KernelPerceptron",
+    "Mixture",
     "NORMAClassifier",
     "NORMADetector",
     "NORMARegressor",

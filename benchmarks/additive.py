@@ -18,6 +18,7 @@ from gossamer import Learner, plots
 from gossamer.budgets import Budget, Oldest
 from gossamer.kernels import Additive, Exponential, Kernel, Matern, Spline
 from gossamer.losses import EpsilonInsensitive, Squared
+from gossamer.plots import style
 from gossamer.rules import Implicit, Projection
 
 PICTURE = Path(__file__).parent.parent / "docs" / "additive.png"
@@ -171,14 +172,14 @@ def draw(found: dict[str, list[tuple[int, float]]], target: Path | io.BytesIO) -
     figure = plots.new_figure(8, 4.6)
     axes = figure.add_axes((0.1, 0.14, 0.66, 0.8))
     names = {"trees": "search trees", "dense": "dense loop"}
-    for (name, points), colour in zip(found.items(), plots.COLOURS, strict=False):
+    for (name, points), colour in zip(found.items(), style.COLOURS, strict=False):
         sizes, seconds = np.array(points).T
         axes.loglog(sizes, 1e6 * seconds, "o-", color=colour, linewidth=1.8, markersize=4)
         axes.annotate(names[name], (sizes[-1], 1e6 * seconds[-1]), (8, 0), textcoords="offset points", color=colour,
-                      fontsize=plots.MEDIUM, fontweight="bold", va="center", annotation_clip=False)  # fmt: skip
-    axes.set_xlabel("terms of the expansion, m", fontsize=plots.MEDIUM, color=plots.INK)
-    axes.set_ylabel("one predict + update, us", fontsize=plots.MEDIUM, color=plots.INK)
-    axes.tick_params(labelsize=plots.SMALL, colors=plots.INK)
+                      fontsize=style.MEDIUM, fontweight="bold", va="center", annotation_clip=False)  # fmt: skip
+    axes.set_xlabel("terms of the expansion, m", fontsize=style.MEDIUM, color=style.INK)
+    axes.set_ylabel("one predict + update, us", fontsize=style.MEDIUM, color=style.INK)
+    axes.tick_params(labelsize=style.SMALL, colors=style.INK)
     axes.grid(color="#E4E4E4", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

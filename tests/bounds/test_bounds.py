@@ -1,11 +1,13 @@
 """Theorems as tests: on hundreds of streams no learner exceeds its bound, and for every bound something broken does."""
 
 import inspect
+import itertools
 import math
 
 import numpy as np
 import pytest
 import theorems_ilk
+import theorems_mixture
 import theorems_newton
 import theorems_norma
 import theorems_projection
@@ -21,15 +23,16 @@ SEEDS = 208  # sixteen of each kind of stream
 EXAMPLES = {
     "rivals": Rivals(margin=1.0, norm=2.0, kappa=1.0, rounds=100), "kept": 3, "rounds": 50, "size": 4,
     "confidence": 0.9, "margin": 0.5, "rate": 0.5, "reg": 0.5, "radius": 2.0, "nu": 0.1, "alpha": 0.5,
-    "margin_errors": 2,
+    "margin_errors": 2, "share": 0.01, "entry": 0.1, "weight": 0.5, "experts": 4, "switches": 2, "newcomers": 3,
+    "arrivals": 1,
 }  # fmt: skip
 
 
 def test_every_bound_has_a_case_and_a_broken_twin():
     assert set(CASES) == set(BROKEN) == set(bounds.ALL)
-    assert {function.__module__ for every in CASES.values() for function in every} == {
-        module.__name__ for module in (theorems_ilk, theorems_newton, theorems_norma, theorems_projection)
-    }
+    modules = (theorems_ilk, theorems_mixture, theorems_newton, theorems_norma, theorems_projection)
+    found = {function.__module__ for every in CASES.values() for function in every}
+    assert found == {module.__name__ for module in modules}
 
 
 @pytest.mark.parametrize("name", bounds.ALL)
@@ -84,6 +87,8 @@ def test_what_lies_outside_the_theorem_is_refused():
         bounds.projection_local_steps(radius=2.0, norm=2.1)
     with pytest.raises(ValueError, match="'squared_path' parameter of Rivals must be positive where path is"):
         Rivals(margin=1.0, norm=2.0, kappa=1.0, rounds=100, path=1.0)
+    with pytest.raises(ValueError, match=r"'switches' parameter of fixed_share must be an int in \[0, 9\]. Got 10"):
+        bounds.fixed_share(experts=2, rounds=10, share=0.1, switches=10)
     for name in ("margin", "norm", "kappa", "rounds", "deficit", "path", "squared_path"):
         with pytest.raises(ValueError, match=f"'{name}' parameter of Rivals"):
             Rivals(**{"margin": 1.0, "norm": 1.0, "kappa": 1.0, "rounds": 1, name: -1})
@@ -118,6 +123,14 @@ def test_truncation_start(product, epsilon, start):
 
 
 # ------------------------------------------------------------------------------------------------------------ measuring
+
+
+def test_best_sequences_are_the_best_of_all_sequences():
+    losses = np.random.default_rng(5).exponential(size=(3, 6))
+    every = np.array(list(itertools.product(range(3), repeat=6)))
+    totals, switches = losses[every, np.arange(6)].sum(axis=1), (np.diff(every, axis=1) != 0).sum(axis=1)
+    expected = [totals[switches <= most].min() for most in range(7)]
+    np.testing.assert_allclose(bounds.best_sequences(losses, 6), expected, rtol=1e-12)
 
 
 def test_measures_agree_with_explicit_features():

@@ -451,10 +451,10 @@ def test_pictures_take_their_path_in_its_place_and_by_name(tmp_path):
     """Every function of `plots` that saves a picture: ``path`` comes after the data, and works as a keyword."""
     found = {
         name: inspect.signature(part).parameters for name, part in vars(plots).items()
-        if inspect.isfunction(part) and part.__module__ == plots.__name__ and not name.startswith("_")
+        if inspect.isfunction(part) and part.__module__.startswith(plots.__name__) and not name.startswith("_")
         and "path" in inspect.signature(part).parameters
     }  # fmt: skip
-    assert set(found) >= {"trace", "effects"}
+    assert set(found) >= {"trace", "effects", "weights"}
     for parameters in found.values():
         assert parameters["path"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         assert parameters["path"].default is None

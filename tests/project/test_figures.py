@@ -89,6 +89,16 @@ def check_regret(module, data):
             assert (data[f"{stream}:{name}"] > 0).all()  # the best function is better
 
 
+def check_fixed_share(module, data):
+    for stream in module.STREAMS:
+        regret, bound = data[f"{stream}:mixture"], data[f"{stream}:bound"]
+        assert (regret <= bound).all()
+        assert (regret[:, -1] > 0).all()  # the best sequence, known afterwards, is better
+        assert regret[-1, -1] > 0.3 * bound[-1, -1]
+        assert regret[-1, 0] < 0  # every single expert is worse
+        assert data[f"{stream}:without the share"][-1, -1] > bound[-1, -1]
+
+
 def check_step_size(module, data):
     steps = data["steps"]
     for case in (":".join(case) for case in module.CASES):

@@ -6,7 +6,7 @@ error y f(x) <= margin, of the score made before the label was used; all learner
 Corrections to the papers follow ALGORITHMS 12 and 14.
 
 >>> len(ALL), ALL["norma_regret"].source
-(33, 'Kivinen et al. 2004, Theorem 4')
+(36, 'Kivinen et al. 2004, Theorem 4')
 """
 
 from gossamer.bounds.comparators import (
@@ -29,6 +29,7 @@ from gossamer.bounds.ilk import (
     silk_regret,
     silk_tracking,
 )
+from gossamer.bounds.mixture import best_sequences, fixed_share, fixed_share_mistakes, roster_regret
 from gossamer.bounds.newton import arow_mistakes, newton_identity, newton_regret
 from gossamer.bounds.norma import (
     alarm_deviation,
@@ -73,7 +74,10 @@ __all__ = [
     "alma_corrections",
     "alma_parameters",
     "arow_mistakes",
+    "best_sequences",
     "cumulative_risk",
+    "fixed_share",
+    "fixed_share_mistakes",
     "ilk_contraction",
     "ilk_mistakes",
     "ilk_mistakes_parameters",
@@ -107,6 +111,7 @@ __all__ = [
     "projection_steps",
     "romma_mistakes",
     "romma_norm",
+    "roster_regret",
     "silk_measured_regret",
     "silk_regret",
     "silk_tracking",

@@ -36,13 +36,16 @@ Function = TypeVar("Function", bound=Callable[..., float])
 
 
 #: The least value of each parameter that is an integer, and the interval (low, high, closed) of each that is a number.
-WHOLE = {"rounds": 1, "size": 1, "kept": 0, "margin_errors": 0}
+WHOLE = {
+    "rounds": 1, "size": 1, "kept": 0, "margin_errors": 0, "experts": 1, "switches": 0, "newcomers": 0, "arrivals": 0,
+}  # fmt: skip
 RANGES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("kappa", "reg", "rate", "slope", "C", "radius", "largest_risk"), (0.0, math.inf)),
     **dict.fromkeys(("noise", "largest"), (0.0, math.inf)),
     **dict.fromkeys(("distance", "norm", "loss", "squared_loss", "dropped"), (0.0, math.inf, "left")),
     **dict.fromkeys(("squared_scores", "deficit", "log_det"), (0.0, math.inf, "left")),
-    **dict.fromkeys(("nu", "alpha"), (0.0, 1.0, "right")), "confidence": (0.0, 1.0),
+    **dict.fromkeys(("nu", "alpha"), (0.0, 1.0, "right")), "weight": (0.0, 1.0, "right"),
+    **dict.fromkeys(("confidence", "share", "entry"), (0.0, 1.0)),
     **dict.fromkeys(("first_level", "last_level"), (-math.inf, math.inf)),
 }  # fmt: skip
 

@@ -105,7 +105,7 @@ class AutoClassifier(_Auto, OnlineClassifier):
     >>> model.predict_proba([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]).round(1).tolist()
     [[0.0, 1.0], [0.6, 0.4]]
     >>> print(model.explain(0.2).splitlines()[0])
-    57.3%  Gaussian of width 3 and linear, forgetting 1, noise 0.1
+    57.4%  Gaussian of width 3 and linear, forgetting 1, noise 0.1
     """
 
     def __init__(

@@ -19,6 +19,9 @@ from gossamer.rules import Newton
 WIDTHS = (0.0, 0.3, 1.0, 3.0, 10.0)
 #: From a world that stands still to one that changes within twenty rows.
 FORGETTING = (1.0, 0.9999, 0.999, 0.99, 0.95)
+#: From this factor on an expert is quick, and its linear part and constant have this weight only: they cover all rows, so
+#: that forgetting, which goes back to 0, would always have to learn them anew.
+QUICK, QUICK_LINEAR = 0.99, 0.01
 #: The noise of classes, and that of targets of deviation 1.
 NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5, 2.0)}
 #: Rows of at least this many features may be images, texts, codes: some experts take them as they come, unscaled.
@@ -43,14 +46,16 @@ class Setting:
     def kernel(self, unit: float, family: Any = None) -> Kernel:
         """The kernel for rows whose median squared distance is ``unit``: a Gaussian (or another ``family`` with a
         width), and beside it a linear part and a constant, which is the intercept."""
-        linear = Polynomial(1, 1.0 / unit, 1.0)
+        linear: Kernel = Polynomial(1, 1.0 / unit, 1.0)
         if isinstance(family, Kernel):
             return family
         if self.width == 0:
             return linear
         bump: Kernel
         bump = Laplace(float(np.sqrt(self.width / unit))) if family is Laplace else Gaussian(self.width / unit)
-        return bump if self.plain else bump + linear
+        if self.plain:
+            return bump
+        return bump + (QUICK_LINEAR * linear if self.forgetting <= QUICK else linear)
 
     def learner(self, unit: float, loss: Loss, budget: Budget, family: Any = None) -> Learner:
         """A new expert."""
@@ -74,12 +79,13 @@ def first_settings(task: str) -> list[Setting]:
     return [Setting(width, 1.0, noise) for width in (0.0, 1.0) for noise in noises]
 
 
-def young_settings(best: Setting, task: str, simple: bool) -> list[Setting]:
+def young_settings(best: Setting, task: str, simple: bool, turn: int = 0) -> list[Setting]:
     """Experts for a world that has just changed: the settings of the best without forgetting; and if ``simple``,
-    two for which few rows are enough."""
+    two for which few rows are enough, else one that is quick, of each factor in ``turn``."""
     own = replace(best, forgetting=1.0)
     if not simple:
-        return [own]
+        quick = [factor for factor in FORGETTING if factor <= QUICK]
+        return [own, replace(best, forgetting=quick[turn % len(quick)])]
     noise = NOISES[task][2]
     return list(dict.fromkeys([own, Setting(0.0, 1.0, noise), Setting(1.0, 1.0, noise, best.plain)]))
 

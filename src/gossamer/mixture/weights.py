@@ -4,6 +4,9 @@ Each expert e gives the target a probability or a density p_e(y), its opinion (`
 predicts with sum_e w_e p_e, and after each row
 
     w_e <- (1 - share) w_e p_e(y) / sum_e w_e p_e(y)  +  share / experts.
+
+The loss -ln sum_e w_e p_e(y) then follows that of the best sequence of experts (`gossamer.bounds.fixed_share`). A row
+with another importance c counts by p_e(y)^c. `mix` is the specification of the compiled mixture.
 """
 
 from __future__ import annotations
@@ -14,13 +17,14 @@ import numpy as np
 
 from gossamer import _core
 from gossamer._typing import Floats
+from gossamer.mixture.opinions import OPINIONS, likelihoods
 
 #: The share of the weight that all experts share after each row.
 SHARE = 1e-4
 #: The factor of the credits before each row: they tell of about the last thousand rows.
 KEEP = 0.999
 #: The opinions: of two classes, of more, of a number, of a quantile.
-KINDS = ("sign", "class", "value", "quantile")
+KINDS = tuple(OPINIONS)
 
 
 def opinion_numbers(kind: str) -> int:
@@ -89,3 +93,38 @@ class Weights:
         self.opinions = np.vstack([self.opinions, opinion[None]])
         self.weights = np.append((1.0 - weight) * self.weights, weight)
         self.credits = np.append(self.credits, credit)
+
+
+def mix(
+    kind: str, scores: Floats, variances: Floats | None, y: Floats | None, importance: Floats | None, opinions: Floats,
+    weights: Floats, credits: Floats, share: float, keep: float, out: Floats,
+) -> None:  # fmt: skip
+    """The scores of the mixture before each row, written to ``out``, (rows, outputs); with ``y`` the opinions, weights
+    and credits go on.
+
+    >>> scores, out = np.array([[[-1.0]], [[1.0]]]), np.empty((1, 1))
+    >>> opinions, weights, credits = np.tile(OPINIONS["sign"]().numbers, (2, 1)), np.full(2, 0.5), np.zeros(2)
+    >>> mix("sign", scores, None, np.array([1.0]), None, opinions, weights, credits, SHARE, KEEP, out)
+    >>> round(abs(out.item()), 9), weights.round(3).tolist()
+    (0.0, [0.119, 0.881])
+    """
+    for t in range(scores.shape[1]):
+        own = [OPINIONS[kind].of(numbers) for numbers in opinions.tolist()]
+        average = sum(w * opinion.predict(f) for w, opinion, f in zip(weights, own, scores[:, t], strict=True))
+        out[t] = OPINIONS[kind].finish(np.asarray(average))
+        c = 1.0 if importance is None else importance[t]
+        if y is None or not c > 0:
+            continue
+        row = slice(t, t + 1)
+        likelihood = likelihoods(
+            kind, scores[:, row], None if variances is None else variances[:, row], y[row],
+            None if importance is None else importance[row], opinions,
+        )[:, 0]  # fmt: skip
+        mixed = weights @ likelihood
+        if not mixed > 0:
+            continue
+        with np.errstate(divide="ignore"):
+            gains = np.maximum(-700.0, c * np.log(likelihood / mixed))
+        credits[:] = keep * credits + gains
+        weights *= np.exp(np.minimum(700.0, gains))
+        weights[:] = (1.0 - share) * (weights / weights.sum()) + share / len(weights)

@@ -1,0 +1,214 @@
+"""The opinion of an expert: a distribution of the target, made of its score by a few learned numbers.
+
+- Two classes: p = least + (1 - 2 least) p_link, by a calibrated `Link`.
+- Many classes: p_k = least / known + (1 - least) p_link,k, by a `SoftmaxLink`; a class that the expert does not know
+  has the probability ``least``.
+- A number: Student's t with 6 degrees of freedom around the score, whose squared scale is the expert's variance times
+  a factor, the robust mean of (y - f)^2 / variance so far.
+- A quantile: the asymmetric Laplace density exp(-pinball(y - f) / width) / width, whose width is the mean pinball loss
+  so far.
+
+Densities are up to a factor that is the same for all experts. Opinions are values: `learn` returns another one. This is
+the specification; the compiled twins (core/mixture/opinions.hpp) change in place.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gossamer._typing import Floats
+from gossamer.certainty.links import Link, SoftmaxLink
+
+#: Rows before weigh less by this factor at each row: about two thousand rows.
+FORGETTING = 0.9995
+#: The probability of what an expert holds for impossible: it never loses more than 9.3 in a row.
+LEAST = 1e-4
+#: The degrees of freedom of Student's t, and the rows that the prior of a density counts for.
+FREEDOM, PRIOR = 6.0, 4.0
+
+
+class SignOpinion(NamedTuple):
+    """Two classes, -1 and +1: the probability of the second one."""
+
+    link: Link = Link(FORGETTING)
+
+    @classmethod
+    def of(cls, numbers: Any) -> SignOpinion:
+        """The opinion with these numbers."""
+        return cls(Link(*numbers))
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Everything learned."""
+        return tuple(self.link)
+
+    def predict(self, f: Floats) -> Floats:
+        """What is averaged over the experts."""
+        return np.array([LEAST + (1.0 - 2.0 * LEAST) * self.link.probability(f[0])])
+
+    def likelihood(self, f: Floats, variance: float, y: float) -> float:
+        """The probability of the target."""
+        p = float(self.predict(f)[0])
+        return p if y > 0 else 1.0 - p
+
+    def learn(self, f: Floats, variance: float, y: float, weight: float) -> SignOpinion:
+        """The opinion after a target."""
+        return SignOpinion(self.link.learn(f[0], y > 0, weight))
+
+    @staticmethod
+    def finish(average: Floats) -> Floats:
+        """The score of the mixture: log-odds."""
+        return np.log(average) - np.log1p(-average)
+
+
+class ClassOpinion(NamedTuple):
+    """Many classes, 0, 1, ...: their probabilities. A score of -inf is that of a class that the expert does not
+    know."""
+
+    link: SoftmaxLink = SoftmaxLink(FORGETTING)
+
+    @classmethod
+    def of(cls, numbers: Any) -> ClassOpinion:
+        """The opinion with these numbers."""
+        return cls(SoftmaxLink(*numbers))
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Everything learned."""
+        return tuple(self.link)
+
+    def predict(self, f: Floats) -> Floats:
+        """What is averaged over the experts."""
+        known = np.isfinite(f)
+        share = LEAST / max(int(known.sum()), 1)
+        return np.where(known, share + (1.0 - LEAST) * self.link.probability(f), 0.0)
+
+    def likelihood(self, f: Floats, variance: float, y: float) -> float:
+        """The probability of the target."""
+        label = int(y)
+        return float(self.predict(f)[label]) if label < len(f) and math.isfinite(f[label]) else LEAST
+
+    def learn(self, f: Floats, variance: float, y: float, weight: float) -> ClassOpinion:
+        """The opinion after a target."""
+        return ClassOpinion(self.link.learn(f, int(y), weight))
+
+    @staticmethod
+    def finish(average: Floats) -> Floats:
+        """The scores of the mixture: logarithms of probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(average))
+
+
+class ValueOpinion(NamedTuple):
+    """A number: Student's t, whose squared scale is squares / total times the expert's variance."""
+
+    total: float = PRIOR
+    squares: float = PRIOR
+
+    @classmethod
+    def of(cls, numbers: Any) -> ValueOpinion:
+        """The opinion with these numbers."""
+        return cls(*numbers)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Everything learned."""
+        return tuple(self)
+
+    def predict(self, f: Floats) -> Floats:
+        """What is averaged over the experts."""
+        return f
+
+    def likelihood(self, f: Floats, variance: float, y: float) -> float:
+        """The density of the target."""
+        unit = max(1e-12, self.squares / self.total * variance)
+        return math.exp(-0.5 * (1.0 + FREEDOM) * math.log1p((y - f[0]) ** 2 / (FREEDOM * unit))) / math.sqrt(unit)
+
+    def learn(self, f: Floats, variance: float, y: float, weight: float) -> ValueOpinion:
+        """The opinion after a target; an outlier counts less, by the weight that it has in the likelihood of t."""
+        ratio = float(y - f[0]) ** 2 / variance
+        robust = (1.0 + FREEDOM) / (FREEDOM + ratio * self.total / self.squares) * ratio
+        prior = (1.0 - FORGETTING) * PRIOR
+        return ValueOpinion(
+            FORGETTING * self.total + prior + weight, FORGETTING * self.squares + prior + weight * robust
+        )
+
+    @staticmethod
+    def finish(average: Floats) -> Floats:
+        """The score of the mixture: the mean."""
+        return average
+
+
+class QuantileOpinion(NamedTuple):
+    """A quantile: the asymmetric Laplace density of width losses / total."""
+
+    total: float = PRIOR
+    losses: float = 0.25 * PRIOR
+    level: float = 0.5
+
+    @classmethod
+    def of(cls, numbers: Any) -> QuantileOpinion:
+        """The opinion with these numbers."""
+        return cls(*numbers)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Everything learned."""
+        return tuple(self)
+
+    def predict(self, f: Floats) -> Floats:
+        """What is averaged over the experts."""
+        return f
+
+    def _loss(self, f: Floats, y: float) -> float:
+        away = float(y - f[0])
+        return self.level * away if away > 0 else (self.level - 1.0) * away
+
+    def likelihood(self, f: Floats, variance: float, y: float) -> float:
+        """The density of the target."""
+        width = max(1e-12, self.losses / self.total)
+        return math.exp(-self._loss(f, y) / width) / width
+
+    def learn(self, f: Floats, variance: float, y: float, weight: float) -> QuantileOpinion:
+        """The opinion after a target; an outlier counts as twenty times the width at most."""
+        loss = min(20.0 * self.losses / self.total, self._loss(f, y))
+        prior = (1.0 - FORGETTING) * PRIOR
+        losses = FORGETTING * self.losses + 0.25 * prior + weight * loss
+        return QuantileOpinion(FORGETTING * self.total + prior + weight, losses, self.level)
+
+    @staticmethod
+    def finish(average: Floats) -> Floats:
+        """The score of the mixture: the mean."""
+        return average
+
+
+Opinion = SignOpinion | ClassOpinion | ValueOpinion | QuantileOpinion
+#: The opinions by their names.
+OPINIONS: dict[str, type[Opinion]] = {
+    "sign": SignOpinion, "class": ClassOpinion, "value": ValueOpinion, "quantile": QuantileOpinion,
+}  # fmt: skip
+
+
+def likelihoods(
+    kind: str, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None, opinions: Floats
+) -> Floats:
+    """The likelihood that each expert gives each target before it learns it, (experts, rows); the opinions, (experts,
+    numbers), go on.
+
+    >>> scores = np.array([[[0.0], [0.0]], [[1.0], [1.0]]])
+    >>> opinions = np.tile(ValueOpinion().numbers, (2, 1))
+    >>> likelihoods("value", scores, np.ones((2, 2)), np.array([1.0, 1.0]), None, opinions).round(2).tolist()
+    [[0.58, 0.58], [1.0, 1.12]]
+    """
+    found = np.empty(scores.shape[:2])
+    for e, t in np.ndindex(*found.shape):
+        opinion = OPINIONS[kind].of(opinions[e].tolist())
+        f, variance = scores[e, t], 1.0 if variances is None else float(variances[e, t])
+        found[e, t] = opinion.likelihood(f, variance, float(y[t]))
+        weight = 1.0 if importance is None else float(importance[t])
+        if weight > 0:
+            opinions[e] = opinion.learn(f, variance, float(y[t]), weight).numbers
+    return found

@@ -117,6 +117,7 @@ bench-budgets: $(VENV)/.extra-bench ## what each budget costs in accuracy and ti
 
 bench-newton: $(VENV)/.extra-bench ## second-order steps: accuracy by the contest's protocol, and time (some minutes; GOSSAMER_DATA has the sets)
 	@$(BIN)/python benchmarks/newton.py $(ARGS)
+	@$(BIN)/python benchmarks/newton_sizes.py --resume
 
 bench-video: $(VENV)/.extra-bench $(VENV)/.extra-video ## the background subtractor against OpenCV's (GOSSAMER_DATA has the clips)
 	@$(BIN)/python benchmarks/video.py $(ARGS)

@@ -250,7 +250,7 @@ def second_order(name: str, budget: Budget) -> Entry:
     """Newton with a budget, for classes and numbers."""
     space = {
         "width": WIDTHS, "noise": (0.01, 3.0), "forgetting": [1.0, 0.9999, 0.999, 0.99, 0.95],
-        "loss": ["squared_hinge", "logistic"], "linear": LINEAR,
+        "loss": ["squared_hinge", "logistic"], "linear": [0.0] if isinstance(budget, Merge) else LINEAR,
     }  # fmt: skip
     usual = {"width": 1.0, "noise": 0.1, "forgetting": 1.0, "loss": "squared_hinge", "linear": 0.0}
     return Entry(name, "Gossamer", SUPERVISED, partial(newton, budget=budget), space, usual, made_of="points")
@@ -260,6 +260,7 @@ GOSSAMER = [
     second_order("Newton, Project(100)", Project(100)),
     second_order("Newton, Project(256)", Project(256)),
     second_order("Newton, Project(500)", Project(500)),
+    second_order("Newton, Merge(100)", Merge(100)),
     *implicit("SILK, Project(100)", Project(100)),
     *implicit("SILK, Project(500)", Project(500)),
     *implicit("SILK, Project(100), a row a call", Project(100), OneRow)[:1],  # the engine's row has no detector's level

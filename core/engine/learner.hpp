@@ -232,10 +232,11 @@ private:
         }
     }
 
-    // Few updates: large blocks. Many: small ones, since each newcomer's column is made for the rows behind it.
+    // Few updates: large blocks. Many: small ones, since each newcomer's column is made for the rows behind it, and a step
+    // that moves all points makes all sums of these rows again.
     int rows_at_once() const {
         const int lanes = tiles<T>().lanes;
-        const double wanted = 0.3 * points_.size() / (busy_ + 0.02) / lanes;
+        const double wanted = loop_.moves_all() ? 0.1 / (busy_ + 0.01) : 0.3 * points_.size() / (busy_ + 0.02) / lanes;
         return lanes * std::max(1, std::min(static_cast<int>(std::min(wanted, 8.0)), panels_in_cache()));
     }
 

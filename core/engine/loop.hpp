@@ -145,14 +145,21 @@ public:
         void remove(int slot) { loop_.remove(slot, t_ + 1, block_, source_); }
         // the points of two slots become one in the first; the other is left without weight
         void blend(int slot, int other, const Blend& blend) {
-            Values column(expansion.size());
-            if constexpr (Source::blends)
-                source_.blend(t_, slot, other, blend.h, column.data());
-            else
-                loop_.blend(t_, slot, other, blend.h, column.data(), block_, source_);
-            expansion.blend(slot, other, blend, column);
+            expansion.blend(slot, other, blend, blend_points(slot, other, blend));
             all_changed_ = true;
             predict();
+        }
+        // the same with a rule that learns a metric: two observations become one; the other slot is removed
+        void merge(int slot, int other, const Blend& blend) {
+            const Values column = blend_points(slot, other, blend);
+            Values kernel = column;  // with the two as they were
+            kernel[slot] = blend.u;
+            kernel[other] = blend.w;
+            Rows2 coefs = expansion.raw;
+            std::visit([&](auto& r) { r.merged(slot, other, kernel, expansion.kappas[slot], coefs); }, loop_.rule);
+            expansion.blend(slot, other, blend, column);
+            change_all([&](Values& a, int c) { a = coefs[c]; }, [](Values&, int) {});
+            remove(other);
         }
         // its scores once more, after the coefficients have changed
         void predict() { loop_.see(t_, block_); }
@@ -168,6 +175,16 @@ public:
         const int t_;
         const Block<T>& block_;
         Source& source_;
+        // the point of a slot moves; its kernel values with all points
+        Values blend_points(int slot, int other, const Blend& blend) {
+            Values column(expansion.size());
+            if constexpr (Source::blends)
+                source_.blend(t_, slot, other, blend.h, column.data());
+            else
+                loop_.blend(t_, slot, other, blend.h, column.data(), block_, source_);
+            return column;
+        }
+
         bool all_changed_ = false;
         int handed_over_ = gossamer::refuse;
     };
@@ -282,6 +299,8 @@ public:
         }
         return false;
     }
+
+    bool moves_all() const { return moves_all_; }  // a step moves the coefficients of all points
 
     // for a learner without kernel values: trees, features
     void forbid_kernel(bool directions = false) const {

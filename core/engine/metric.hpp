@@ -74,6 +74,18 @@ public:
         if (!is_small(terms_[0])) begin_anew();
     }
 
+    // A becomes its Schur complement: the observation of a slot is deleted. Its row, from read(), and its pivot; 0: none.
+    void erase(int slot, const double* row, double pivot) {
+        settle();
+        for (std::vector<double>& term : terms_) term.assign(pad(size_), 0.0);
+        if (pivot > 0) {
+            scale_into(terms_[1], 1 / std::sqrt(pivot), row);
+            rank_ = 3;
+            settle();
+        }
+        for (int j = 0; j < size_; ++j) set(slot, j, 0.0);
+    }
+
     // A <- P A P' with P = I + change e_slot', and then A += w u u'
     void map(int slot, const double* change, double w, const double* u) {
         settle();

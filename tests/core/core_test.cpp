@@ -161,7 +161,6 @@ bool goes_together(const Spec& loss, const Spec& rule) {
 }
 
 bool takes(const Spec& budget, const Program& kernel, const Spec& loss, const Spec& rule) {
-    if (budget.first == "merge" && rule.first == "newton") return false;
     if (budget.first == "merge") return kernel.size() == 1 && kernel[0].first == "gaussian" && rule.first != "adatron";
     if (budget.first != "forgetron") return true;
     return is_binary(loss) && rule == Spec{"gradient", {1, 0, 0, 0.0}};

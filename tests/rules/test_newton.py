@@ -457,6 +457,60 @@ def test_a_million_steps(budget, forgetting):
         assert np.abs(learner.score(X[-1000:]) - np.sin(X[-1000:, 0])).mean() < 0.3
 
 
+# ---------------------------------------------------------------------------------------------------------- merging
+
+
+def test_equal_rows_merge_without_loss():
+    """Two observations of one row become one: the Gaussian process of both."""
+    X, y = stream(Squared(), 12, 37)
+    X[7] = X[4]
+    learner = Learner(KERNEL, Squared(), Newton(0.2), backend="numpy")
+    learner.learn(X, y)
+    rule, state = learner.rule, learner.rule.unpack(learner.state().rule, 12)
+    coefs = rule.merged(4, 7, KERNEL(X, X[4:5])[:, 0], learner.coefs[None], state)[0]
+    assert coefs[7] == 0
+    assert not state["metric"][7].any()
+    mean, variance = ridge(KERNEL(X, X), KERNEL(X, X), y, 0.2)
+    K = KERNEL(X, X)
+    np.testing.assert_allclose(K @ coefs, mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(rule.variance(K, np.ones(12), state), variance, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("h", [0.2, 0.5, 0.9])
+def test_a_merge_keeps_mean_and_variance_there(h):
+    """At the new point nothing changes, elsewhere the variance never falls below what all rows together leave."""
+    X, y = stream(Squared(), 25, 38)
+    learner = Learner(KERNEL, Squared(), Newton(0.1, 0.98), backend="numpy")
+    learner.learn(X, y)
+    rule, state, new = learner.rule, learner.rule.unpack(learner.state().rule, 25), h * X[3] + (1 - h) * X[9]
+    before = learner.score(new[None])[0], learner.variance(new[None])[0]
+    coefs = rule.merged(3, 9, KERNEL(X, new[None])[:, 0], learner.coefs[None], state)[0]
+    points = X.copy()
+    points[3] = new
+    row = KERNEL(points, new[None])
+    row[9] = 0.0
+    assert coefs @ row[:, 0] == pytest.approx(before[0], abs=1e-10)
+    assert rule.variance(row, np.ones(1), state)[0] == pytest.approx(before[1], abs=1e-10)
+
+
+@both
+@pytest.mark.parametrize("loss", [Squared(), SquaredHinge(), Softmax(4)], ids=label)
+@pytest.mark.parametrize("rule", [Newton(0.01), Newton(1.0, 0.95)], ids=label)
+def test_merging_stays_between_nothing_and_everything(loss, rule, backend):
+    """0 <= A <= K^-1 and the budget is kept, however many points merge, also beside equal rows."""
+    X, y = stream(loss, 300, 39)
+    X[100:150] = X[50:100]
+    learner = Learner(Gaussian(0.3), loss, rule, Merge(11), backend=backend)
+    for part in np.array_split(np.arange(300), 6):
+        learner.learn(X[part], y[part])
+        assert len(learner.points) <= 11
+        check_order(learner, near=1e-6)
+    assert learner.discarded > 0
+    variance = learner.variance(X)
+    assert (variance >= 0).all()
+    assert (variance <= 1).all()
+
+
 # ----------------------------------------------------------------------------------------------- the engine's laws
 
 
@@ -476,7 +530,7 @@ def test_a_weight_is_less_noise(loss, backend):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("budget", [None, Project(40), Oldest(40), Smallest(40), Nystrom(30), Fourier(30)], ids=label)
+@pytest.mark.parametrize("budget", [None, Project(40), Merge(40), Oldest(40), Smallest(40), Nystrom(30), Fourier(30)], ids=label)
 @pytest.mark.parametrize("loss", [Squared(), SquaredHinge(), OneVsRest(), Softmax()], ids=label)
 def test_batches_and_files_to_the_bit(loss, budget, dtype):
     """One call, row by row, any split, stored and loaded between: the same scores and the same state."""
@@ -496,7 +550,7 @@ def test_batches_and_files_to_the_bit(loss, budget, dtype):
 
 
 @both
-@pytest.mark.parametrize("budget", [None, Project(12), Oldest(12), Nystrom(9), Fourier(8)], ids=label)
+@pytest.mark.parametrize("budget", [None, Project(12), Merge(12), Oldest(12), Nystrom(9), Fourier(8)], ids=label)
 @pytest.mark.parametrize("loss", [Squared(), SquaredHinge(), OneVsRest()], ids=label)
 def test_variances_while_learning(loss, budget, backend):
     """What `variance` says before each row is learned, also for rows without a step; nothing else changes."""
@@ -530,7 +584,7 @@ def test_variances_to_the_bit(budget, dtype):
     assert (left <= 1).all()
 
 
-@pytest.mark.parametrize("budget", [None, Project(15), Oldest(15), Nystrom(12), Fourier(12)], ids=label)
+@pytest.mark.parametrize("budget", [None, Project(15), Merge(15), Oldest(15), Nystrom(12), Fourier(12)], ids=label)
 def test_one_backend_goes_on_where_another_stopped(budget):
     """Compiled, NumPy and a kernel in Python: the same to rounding, also the state of one for another."""
     X, y = stream(SquaredHinge(), 160, 27)
@@ -545,7 +599,7 @@ def test_one_backend_goes_on_where_another_stopped(budget):
     half.learn(X[:80], y[:80])
     switched.restore(half.state())
     np.testing.assert_allclose(switched.learn(X[80:], y[80:]), scores[80:], rtol=1e-6, atol=1e-6)
-    if not isinstance(budget, Fourier):
+    if not isinstance(budget, (Fourier, Merge)):
         own = Learner(python, SquaredHinge(), Newton(0.2, 0.99), budget)
         np.testing.assert_allclose(own.learn(X, y), scores, rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(own.variance(X), native.variance(X), rtol=1e-6, atol=1e-6)
@@ -589,7 +643,6 @@ def test_parameters(arguments):
 
 @pytest.mark.parametrize(("make", "match"), [
     (lambda: Learner(KERNEL, Hinge(margin=0.0), Newton()), "'margin' parameter of Hinge must be positive with Newton"),
-    (lambda: Learner(KERNEL, Squared(), Newton(), Merge(10)), "'budget' parameter of Learner must be another one"),
     (lambda: Learner(KERNEL, Squared(), Newton(), Smallest(5000)), "at most 4096 points with Newton"),
     (lambda: Learner("exponential", Squared(), Newton(), backend="trees"), "'backend' parameter of Learner must be"),
     (lambda: Learner(KERNEL, Squared(), Implicit()).variance([[1.0]]), "'rule' parameter of Learner must be one with"),

@@ -41,6 +41,10 @@ struct Merge : BudgetBase {
         }
         if (other == refuse) return newcomer.place(slot);
         best.lost2 = lost(other, 50);
+        if (!e.keeps_norm) {  // a rule with a metric: the newcomer is learned first
+            newcomer.place(m);
+            return newcomer.merge(slot, other, best);
+        }
         newcomer.blend(slot, other, best);
         newcomer.place(other);  // which weighs nothing now
     }

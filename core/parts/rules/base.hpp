@@ -107,6 +107,9 @@ struct RuleBase {
     double drop(int, Values&) {
         return 0;
     }  // the shares of the others in a slot that is dropped, and the pivot; 0: none
+    // Two observations become one at a point between theirs, in the slot of the first, for a rule with a metric: its kernel
+    // values with all points, k(z, z), and the coefficients, which change
+    void merged(int, int, const Values&, double, Rows2&) {}
     bool trace_matters() const { return false; }  // whether a step of the trace alone counts as one
     double rate_at(std::int64_t t) const {
         return inverse_sqrt ? rate * (1.0 / std::sqrt(static_cast<double>(t))) : rate;

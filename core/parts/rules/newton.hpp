@@ -116,6 +116,46 @@ struct Newton : RuleBase {
         for (double& share : shares) share = has ? -share / pivot : 0.0;
         return has ? pivot : INFINITY;
     }
+    // Both observations are deleted, and one is learned at the new point that brings mean and variance there back to what
+    // they were: so A never leaves [0, K^-1].
+    void merged(int slot, int other, const Values& kernel, double kappa, Rows2& coefs) {
+        Metric& a = state.metric;
+        const int n = static_cast<int>(kernel.size());
+        Values row = kernel, v(n), means;
+        const auto covered = [&] {
+            a.multiply(row.data(), v.data());
+            return clip(state.factor * tiles<double>().dot(row.data(), v.data(), n), 0.0, kappa);
+        };
+        const double before = covered();
+        for (const Values& c : coefs) means.push_back(tiles<double>().dot(row.data(), c.data(), n));
+        for (int gone : {slot, other}) {
+            a.read(gone, v.data());
+            double largest = 0;
+            for (double x : v) largest = std::max(largest, std::abs(x));
+            const double pivot = v[gone] > least_pivot * largest ? v[gone] : 0.0;
+            a.erase(gone, v.data(), pivot);
+            for (Values& c : coefs) {
+                const double own = pivot > 0 ? c[gone] / pivot : 0.0;
+                for (int i = 0; i < n; ++i) c[i] -= own * v[i];
+                c[gone] = 0;
+            }
+        }
+        row[slot] = row[other] = 0;
+        const double variance = kappa - covered();
+        if (variance <= least_variance * kappa) return;
+        const double share = std::max(0.0, before - (kappa - variance)) / variance;  // which the observation takes
+        const double inner = state.factor * tiles<double>().dot(row.data(), v.data(), n);
+        const double shrink = inner > kappa ? kappa / inner : 1.0;
+        pending_.resize(n);
+        for (int i = 0; i < n; ++i) pending_[i] = -shrink * state.factor * v[i];
+        pending_[slot] = 1;
+        for (std::size_t c = 0; c < coefs.size(); ++c) {
+            const double g = (means[c] - tiles<double>().dot(row.data(), coefs[c].data(), n)) / variance;
+            for (int i = 0; i < n; ++i) coefs[c][i] += g * pending_[i];
+        }
+        weight_ = share / variance;
+        learn();
+    }
     void renewed(const double* row, int n, double kappa) {
         pending_.assign(n, 0.0);
         const Along along{row, pending_.data(), n};

@@ -13,7 +13,7 @@ import numpy as np
 
 from gossamer._engine.expansion import NUMBERS, PER_OUTPUT, PER_SLOT, Expansion
 from gossamer._typing import Floats, Ints
-from gossamer.budgets.base import AGAIN, REFUSE, Admission, Budget, Newcomer
+from gossamer.budgets.base import AGAIN, REFUSE, Admission, Blend, Budget, Newcomer
 from gossamer.losses import Loss
 from gossamer.rules import Example, Rule, Step
 from gossamer.rules.base import Trace
@@ -174,6 +174,8 @@ class Loop:
             block[slot, t + 1 : len(cross)] = cross[t, t + 1 :]
             events.append((PLACE, t, slot))
             self._placed(slot)
+        if answer.merge is not None:
+            self._merge(answer.merge, t, block, events)
         if slot == REFUSE or shares is not None:
             self.budget.lost(lost, e, memory)
         return slot != REFUSE or shares is not None
@@ -195,6 +197,18 @@ class Loop:
             e.shrink(keep, Trace(1.0, 0.0, None, e.rate) if len(e.trace) else None)
             new = new._replace(f=keep * new.f, move=keep * new.move)
         return new
+
+    def _merge(self, two: Blend, t: int, block: Floats, events: list[Event]) -> None:
+        """Two observations become one at a point between them; the slot of the other is removed."""
+        e = self.expansion
+        assert e.gram is not None
+        kernel = two.values(e.gram[two.slot], e.gram[two.other])
+        coefs = self.rule.merged(two.slot, two.other, kernel, e.coefs, self.memory["rule"])
+        block[two.slot, t + 1 :] = two.values(block[two.slot, t + 1 :], block[two.other, t + 1 :])
+        e.blend(two)
+        e.raw[:] = coefs / e.scale
+        events.append((BLEND, (two.slot << 32) + two.other, int(np.float64(two.h).view(np.int64))))
+        events.append(self._remove(two.other, block))
 
     def _renew(self, new: Newcomer, row: Floats) -> Newcomer:
         """The newcomer with its scores computed again, after the coefficients have changed."""

@@ -9,7 +9,7 @@ from gossamer.bounds.theorem import bound
 RIDGE = "the rule is Newton without forgetting or settling, the loss Squared, there is no budget"
 
 
-@bound("Zhdanov, Kalnishkan 2010, Theorem 1", RIDGE)
+@bound("Zhdanov, Kalnishkan 2010, the identity", RIDGE)
 def newton_identity(*, noise: float, norm: float, squared_loss: float) -> float:
     """sum_t (y_t - f_t(x_t))^2 / (1 + s_t^2(x_t) / noise) <= sum_t (y_t - u(x_t))^2 + noise ||u||^2 for every u, with
     equality for the best one: the u of ridge regression on all rows, for which the right side is
@@ -37,7 +37,7 @@ def newton_regret(*, noise: float, norm: float, largest: float, log_det: float) 
 
 
 @bound(
-    "Crammer, Kulesza, Dredze 2009, Theorem 2",
+    "Crammer, Kulesza, Dredze 2009, the mistake bound",
     "the rule is Newton without forgetting or settling, the loss SquaredHinge with margin 1, there is no budget",
     "S are the rounds with a step, y f(x) < 1; those with y f(x) > 0 of them are no mistakes",
 )

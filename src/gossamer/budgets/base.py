@@ -85,6 +85,7 @@ class Admission(NamedTuple):
     blend : two points that become one before.
     renew : f at the newcomer is computed again.
     keep : all coefficients, also the newcomer's, shrink by this factor.
+    merge : two points that become one after the newcomer has been placed, with a rule that learns a metric.
 
     >>> Admission(3).keep, Admission(REFUSE, shares=np.array([0.7, 0.1])).slot
     (1.0, -1)
@@ -97,6 +98,7 @@ class Admission(NamedTuple):
     blend: Blend | None = None
     renew: bool = False
     keep: float = 1.0
+    merge: Blend | None = None
 
 
 class Budget(Stateful):

@@ -31,6 +31,8 @@ class Merge(_Sized):
 
     h where that is largest. What is lost has the squared norm a_m^2 + a_n^2 + 2 a_m a_n k minus its square (ALGORITHMS
     3.5). Without a term of equal sign the lightest is dropped. Several classes: norms and products of the coefficients.
+    With a rule that learns a metric (`Newton`), the newcomer is learned first, and then the two observations become one at
+    z, with the mean and the variance that f had there.
 
     Parameters
     ----------
@@ -47,8 +49,6 @@ class Merge(_Sized):
         super().check(kernel, loss, rule, backend)
         if type(kernel) is not Gaussian:
             raise _checks.wrong("Learner", "kernel", "a Gaussian with a Merge budget", kernel)
-        if not rule.keeps_norm:
-            raise _checks.wrong("Learner", "budget", f"another one, such as Project, with {type(rule).__name__}", self)
         if rule.needs_ids:
             raise _checks.wrong("Learner", "budget", f"another one where examples come back ({rule})", self)
 
@@ -68,7 +68,7 @@ class Merge(_Sized):
 
         others = [i for i in range(e.size) if i != slot and products[i] > 0 and k[i] >= 1e-12]
         if not others:
-            return Admission(slot, renew=True)
+            return Admission(slot, renew=e.keeps_norm)
         other = min(others, key=lambda i: lost(i, 12)[0])
         lost2, h, u, w = lost(other, 50)
         far = float(k[other]) ** (-h * (1 - h))
@@ -76,7 +76,8 @@ class Merge(_Sized):
         def values(first: Floats, second: Floats) -> Floats:
             return np.asarray(first**h * second ** (1 - h) * far)
 
-        return Admission(other, blend=Blend(slot, other, h, (u, w), lost2, values), renew=True)
+        two = Blend(slot, other, h, (u, w), lost2, values)
+        return Admission(other, blend=two, renew=True) if e.keeps_norm else Admission(e.size, merge=two)
 
     def blend(self, a2: float, b2: float, ab: float, log_k: float, halvings: int) -> tuple[float, float, float, float]:
         """h by bisection of the slope, the factors of both coefficients, and the squared norm of the new term; a2, b2,

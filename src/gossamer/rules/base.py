@@ -100,6 +100,11 @@ class Rule(Stateful):
         unpacked."""
         raise NotImplementedError
 
+    def merged(self, slot: int, other: int, kernel: Floats, coefs: Floats, state: dict[str, Any]) -> Floats:
+        """Two observations become one at a point between theirs, of which ``kernel`` are the kernel values with all
+        points, for a rule with a metric; returns the coefficients, with the new point in the slot of the first."""
+        raise NotImplementedError
+
     def pool(
         self, gram: Floats, coefs: list[Floats], states: list[dict[str, Any]], places: list[Any]
     ) -> tuple[Floats, Floats] | None:

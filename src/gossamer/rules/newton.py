@@ -198,6 +198,34 @@ class Newton(Rule):
         shares[slot] = -newcomer / pivot
         return shares, pivot
 
+    def merged(self, slot: int, other: int, kernel: Floats, coefs: Floats, state: dict[str, Any]) -> Floats:
+        """Both observations are deleted, and one is learned at the new point that brings mean and variance there back to
+        what they were: so A never leaves [0, K^-1]."""
+        metric, factor, coefs = state["metric"], state["factor"], coefs.copy()
+        kappa = 1.0  # of a Gaussian
+        before = min(max(0.0, factor * float(kernel @ metric @ kernel)), kappa)
+        mean = coefs @ kernel
+        for gone in (slot, other):
+            column = metric[gone].copy()
+            pivot = float(column[gone])
+            if pivot > LEAST_PIVOT * np.abs(column).max():
+                coefs -= np.multiply.outer(coefs[:, gone], column / pivot)
+                root = column / math.sqrt(pivot)
+                metric -= np.multiply.outer(root, root)
+            coefs[:, gone] = metric[gone] = metric[:, gone] = 0.0
+        kernel = kernel.copy()
+        kernel[[slot, other]] = 0.0
+        v, variance, _ = self._look(kernel, kappa, state)
+        if variance > LEAST_VARIANCE * kappa:
+            share = max(0.0, before - (kappa - variance)) / variance  # of the variance, which the observation takes
+            g = (mean - coefs @ kernel) / variance
+            u = -v
+            u[slot] = 1.0
+            coefs += np.multiply.outer(g, u)
+            state["w"] = share / variance
+            self._learn(u, state)
+        return coefs
+
     def removed(self, slot: int, expansion: Expansion, state: dict[str, Any]) -> None:
         metric, last = state["metric"], len(state["metric"]) - 1
         metric[slot], metric[:, slot] = metric[last], metric[:, last]

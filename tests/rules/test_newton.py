@@ -1,4 +1,8 @@
-"""Laws of second-order steps: what they are equal to, and what stays true however long they go on."""
+"""Laws of second-order steps: what they are equal to, and what stays true however long they go on.
+
+The file is long because every law is held against an oracle of its own, and the oracles share the streams and
+checks here.
+"""
 
 import dataclasses
 import math

@@ -2,6 +2,8 @@
 
 The law: a forged file is a ValueError, or what it loads works: it predicts, learns and can be saved again. It never
 crashes, hangs, or takes more memory than 100 MB and 20 times its size.
+
+The file is long because what is forged and how its use is tried must know the same kinds of values.
 """
 
 from __future__ import annotations

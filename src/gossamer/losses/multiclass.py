@@ -114,9 +114,7 @@ class Multiclass(Loss):
             slope[y], slope[rival] = -1.0, 1.0
         return slope
 
-    def implicit_many(
-        self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
-    ) -> Floats:
+    def implicit_many(self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None) -> Floats:
         """The coefficients a, one per class, that minimise a' K a / 2 + weight * value(p + K a), K = kappa k_Y.
 
         ``before``: the scores before the decay, where the paper looks for the runner-up.
@@ -243,9 +241,7 @@ class Softmax(Loss):
         p = softmax(z)
         return max(LEAST_STIFFNESS, float(np.mean(p * (1 - p))))
 
-    def implicit_many(
-        self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
-    ) -> Floats:
+    def implicit_many(self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None) -> Floats:
         """a = weight (e_y - softmax(p + kappa a)). With q = weight kappa and omega the Wright function, -kappa a_j is
         w_j = omega(p_j - p_y + shift) for j != y, W their sum, and the shift is found where shift + W - ln(q - W) = 0;
         the left side rises with it.
@@ -322,9 +318,7 @@ class OneVsRest(Loss):
         """The second derivative at z, applied to v."""
         return np.asarray(np.where(self.missing(z, y) != 0, v, 0.0))
 
-    def implicit_many(
-        self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
-    ) -> Floats:
+    def implicit_many(self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None) -> Floats:
         """Each class by itself, as `SquaredHinge`."""
         if not apart(p, y):
             return np.zeros(len(p))

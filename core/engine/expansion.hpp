@@ -54,7 +54,7 @@ struct Expansion {
     Values sizes;          // Euclidean norm over the outputs of each slot's raw coefficients
     Values kappas, roots;  // k(x, x) and its square root
     std::vector<std::int64_t> births, ids;
-    Values labels;  // label kernel, outputs x outputs; empty: the identity
+    Values labels;         // label kernel, outputs x outputs; empty: the identity
     double scale = 1, trace_scale = 1, offset = 0, norm2 = 0;
     double mix = 0, inner = 0, rate = 0;  // of the trace: v = w + mix f, <f, v>, SVMD's step size
     double discarded = 0;                 // the sum of the norms of discarded terms
@@ -226,7 +226,9 @@ struct Expansion {
     }
 
     // a' K_Y a of a slot's coefficients, unscaled; and of two slots'
-    double weight2(int slot) const { return labels.empty() ? sizes[slot] * sizes[slot] : product(slot, slot); }
+    double weight2(int slot) const {
+        return labels.empty() ? sizes[slot] * sizes[slot] : product(slot, slot);
+    }
     double product(int i, int j) const {
         double sum = 0;
         for (int c = 0; c < outputs(); ++c) sum += raw[c][i] * joint(j, c);
@@ -377,7 +379,8 @@ struct Expansion {
     // the sums over all rounds so far of an output's coefficients; with those of the dropped terms behind them
     Values total(int output, bool with_dropped = false) const {
         Values sums(size());
-        for (int i = 0; i < size(); ++i) sums[i] = summed[output][i] + raw[output][i] * (rounds_scale - entered[i]);
+        for (int i = 0; i < size(); ++i)
+            sums[i] = summed[output][i] + raw[output][i] * (rounds_scale - entered[i]);
         if (with_dropped) sums.insert(sums.end(), dropped[output].begin(), dropped[output].end());
         return sums;
     }

@@ -20,10 +20,10 @@ namespace gossamer {
 // The features of a block of rows, with the buffers that they are made in.
 template <class T> struct Features {
     Rows<T> rows;
-    std::vector<T> g, cosines, sines;     // kernel values or phases, points down, rows across
-    std::vector<double> panels, turned;   // the same in panels of doubles, and the features of one panel
-    std::vector<double> kappas;           // k(x, x)
-    std::vector<double> z;                // [row * stride + coordinate]
+    std::vector<T> g, cosines, sines;    // kernel values or phases, points down, rows across
+    std::vector<double> panels, turned;  // the same in panels of doubles, and the features of one panel
+    std::vector<double> kappas;          // k(x, x)
+    std::vector<double> z;               // [row * stride + coordinate]
     std::ptrdiff_t stride = 0, room = 0;  // room: the rows of a panel
 
     double* of(int row) { return z.data() + row * stride; }
@@ -104,8 +104,7 @@ public:
         const Expansion& e = loop_.expansion;
         const int m = e.size();
         const bool fits = waves_ ? m == 2 * points_.size() : m <= limit_;
-        if (!fits)
-            throw std::invalid_argument("The 'points' parameter of the core must be as many as the budget keeps.");
+        if (!fits) throw std::invalid_argument("The 'points' parameter of the core must be as many as the budget keeps.");
         points_ = Points<T>(d_);
         whitening_ = Whitening();
         points_.append({points.begin(), waves_ ? points.begin() + points.size() / 2 : points.begin()});
@@ -272,17 +271,15 @@ private:
     void measure() {
         Expansion& e = loop_.expansion;
         const int n = e.outputs();
-        const auto dot = [&](const Values& a, const Values& b) {
-            return tiles<double>().dot(a.data(), b.data(), e.size());
-        };
+        const auto dot = [&](const Values& a, const Values& b) { return tiles<double>().dot(a.data(), b.data(), e.size()); };
         double norm2 = 0, inner = 0;
         for (int a = 0; a < n; ++a) {
             if (e.labels.empty()) norm2 += dot(e.raw[a], e.raw[a]);
             for (int b = 0; !e.labels.empty() && b < n; ++b)
                 if (const double label = e.labels[a * n + b]; label != 0) norm2 += label * dot(e.raw[a], e.raw[b]);
             if (!e.trace.empty())
-                inner +=
-                    e.scale * (e.trace_scale * dot(e.raw[a], e.trace[a]) + e.mix * e.scale * dot(e.raw[a], e.raw[a]));
+                inner += e.scale * (e.trace_scale * dot(e.raw[a], e.trace[a]) +
+                                    e.mix * e.scale * dot(e.raw[a], e.raw[a]));
         }
         e.norm2 = std::max(0.0, e.scale * e.scale * norm2);
         e.inner = inner;

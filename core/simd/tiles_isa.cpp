@@ -15,7 +15,7 @@ constexpr int points_at_once = 4;  // 3 x 4 accumulators of 16 registers
 constexpr int vectors_per_panel = 3;
 constexpr int feature_chunk = 128;  // features and points per sweep: a panel's chunk and
 constexpr int point_chunk = 32;     // the points' chunk share the first-level cache
-template <class T> constexpr int lanes_of = vectors_per_panel* width<T>;
+template <class T> constexpr int lanes_of = vectors_per_panel * width<T>;
 
 template <Pair pair, class T> inline V<T> accumulate(V<T> x, V<T> s, V<T> sum) {
     if constexpr (pair == Pair::product) return muladd(x, s, sum);
@@ -96,7 +96,8 @@ inline void block_tile(const T* panel, const T* point, int k0, int k1, T* out, s
 }
 
 // Several panels of rows against one point: the column of a newcomer.
-template <Pair pair, int N, class T> inline void column_tile(const T* packed, const T* point, int d, T* out) {
+template <Pair pair, int N, class T>
+inline void column_tile(const T* packed, const T* point, int d, T* out) {
     constexpr int lanes = lanes_of<T>;
     V<T> sum[N][vectors_per_panel] = {};
     for (int k = 0; k < d; ++k) {
@@ -148,7 +149,8 @@ void cross_pair(const T* packed, int panels, int d, const T* points, int j0, int
 }
 
 template <class T>
-void cross(Pair pair, const T* packed, int panels, int d, const T* points, int j0, int j1, T* out, std::ptrdiff_t ldo) {
+void cross(Pair pair, const T* packed, int panels, int d, const T* points, int j0, int j1, T* out,
+           std::ptrdiff_t ldo) {
     switch (pair) {
         case Pair::product: return cross_pair<Pair::product>(packed, panels, d, points, j0, j1, out, ldo);
         case Pair::distance1: return cross_pair<Pair::distance1>(packed, panels, d, points, j0, j1, out, ldo);
@@ -241,7 +243,8 @@ void map_values(Map map, const MapParams& params, const T* in, const T* norms, T
     }
 }
 
-template <class T> void distances(const T* in, const T* norms, T norm, const T* direct, T limit, int count, T* out) {
+template <class T>
+void distances(const T* in, const T* norms, T norm, const T* direct, T limit, int count, T* out) {
     for (int i = 0; i < count; i += width<T>) {
         const V<T> total = load<T>(norms + i) + all<T>(norm);
         const V<T> squared = muladd(all<T>(-2), load<T>(in + i), total);
@@ -283,7 +286,8 @@ inline void partial_tile(const T* g, std::ptrdiff_t ldo, const double* coefs, in
 }
 
 template <class T>
-void partial(const T* g, std::ptrdiff_t ldo, const double* coefs, int m, int q, int t0, int t1, double* out, bool add) {
+void partial(const T* g, std::ptrdiff_t ldo, const double* coefs, int m, int q, int t0, int t1, double* out,
+             bool add) {
     constexpr int whole = 16 / width<double>;
     int t = t0 / 8 * 8;
     for (; t + 16 <= (t1 + 7) / 8 * 8; t += 16) partial_tile<whole>(g + t, ldo, coefs, m, q, out + t, add);
@@ -312,7 +316,8 @@ template <class T> double dot(const T* g, const double* coefs, int m) {
     return fold(sums, 1);
 }
 
-template <int N, class T> inline void combine_tile(const T* g, std::ptrdiff_t ldo, const T* coefs, int m, T* out) {
+template <int N, class T>
+inline void combine_tile(const T* g, std::ptrdiff_t ldo, const T* coefs, int m, T* out) {
     V<T> sum[N] = {};
     for (int j = 0; j < m; ++j)
         for (int v = 0; v < N; ++v) sum[v] = muladd(all<T>(coefs[j]), load<T>(g + j * ldo + v * width<T>), sum[v]);
@@ -335,7 +340,8 @@ template <class T> void rank_two(T* q, T a, const T* first, T b, const T* second
     for (; j < count; ++j) q[j] = muladd(a, first[j], muladd(-b, second[j], q[j]));
 }
 
-template <class T> void rank_three(T* q, T a, const T* first, T b, const T* second, T c, const T* third, int count) {
+template <class T>
+void rank_three(T* q, T a, const T* first, T b, const T* second, T c, const T* third, int count) {
     int j = 0;
     for (; j + width<T> <= count; j += width<T>) {
         const V<T> less = muladd(all<T>(-b), load<T>(second + j), load<T>(q + j));
@@ -434,9 +440,26 @@ template <class T> std::size_t longest(const T* rows, std::size_t n, int d, T* n
 }
 
 template <class T> constexpr Tiles<T> table() {
-    return {isa_name,      lanes_of<T>,   pack<T>,    norms<T>,   norm<T>,    cross<T>,  row<T>,
-            map_values<T>, distances<T>,  waves<T>,   largest<T>, partial<T>, dot<T>,    combine<T>,
-            rank_two<T>,   rank_three<T>, reflect<T>, least<T>,   finite<T>,  longest<T>};
+    return {isa_name,
+            lanes_of<T>,
+            pack<T>,
+            norms<T>,
+            norm<T>,
+            cross<T>,
+            row<T>,
+            map_values<T>,
+            distances<T>,
+            waves<T>,
+            largest<T>,
+            partial<T>,
+            dot<T>,
+            combine<T>,
+            rank_two<T>,
+            rank_three<T>,
+            reflect<T>,
+            least<T>,
+            finite<T>,
+            longest<T>};
 }
 
 }  // namespace

@@ -140,7 +140,9 @@ class Learner(Stored):
     def _learn_locked(self, *options: Any) -> Floats | tuple[Floats, Floats]:
         return self._learn(*options)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_levels: bool) -> Floats | tuple[Floats, Floats]:
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, ids: Any, with_levels: bool
+    ) -> Floats | tuple[Floats, Floats]:
         X = self.check_rows(X)
         targets = self._targets(y, len(X))
         weights = _checks.weights(self, sample_weight, len(X))

@@ -28,9 +28,9 @@ struct Example {
     const double* v;  // SVMD's trace at x, or null
     int n;            // outputs
     double offset, y, kappa, rate, weight;
-    double norm2;             // ||f||^2, where the rule needs it
-    double own;               // the coefficient this example already has, if it came before (Adatron)
-    std::int64_t updates;     // so far
+    double norm2;          // ||f||^2, where the rule needs it
+    double own;            // the coefficient this example already has, if it came before (Adatron)
+    std::int64_t updates;  // so far
     double inner, last_rate;  // of the trace: <f, v> and the step size before
     const Along& along;
     double score() const { return f[0] + offset; }
@@ -53,8 +53,7 @@ template <class L> double stable(const L& loss, double z, double y, double slope
     const double pull = loss.curvature(z, y) * reach;
     if (size * pull > 1) size = 1 / pull;
     if constexpr (L::target == Target::real)
-        if (size * reach >= 2 && slope != 0)
-            size = std::min(size, std::abs(loss.implicit(z, y, reach, INFINITY) / slope));
+        if (size * reach >= 2 && slope != 0) size = std::min(size, std::abs(loss.implicit(z, y, reach, INFINITY) / slope));
     return size;
 }
 template <class L> double stable(const L& loss, const Example& e, const double* slope, double size, double* bend) {
@@ -73,8 +72,7 @@ template <class L> double stable(const L& loss, const Example& e, const double* 
 // coefficients, one per output, and says how everything else changes; it changes nothing itself, for it may be asked twice.
 struct RuleBase {
     static constexpr bool needs_trace = false, needs_ids = false;
-    static constexpr bool moves_all =
-        false;  // step() writes example.along.direction too; needs the points' kernel values
+    static constexpr bool moves_all = false;  // step() writes example.along.direction too; needs the points' kernel values
     static constexpr bool keeps_norm = true;  // ||f|| is kept up to date; otherwise it is computed when asked for
     static constexpr bool follows = false;    // its state is told of steps and slots, by the functions from took() on
     NoState state;
@@ -93,15 +91,13 @@ struct RuleBase {
     void took(const Example&, const double*) {}  // a step with these moves, before the budget
     void placed(int) {}                          // a newcomer in this slot
     void absorbed(const double*, int) {}         // the newcomer's step was taken along these shares of the points
-    void handed_over(int, const double*) {}  // a slot's function goes to the others: their shares, less 1 at the slot
-    void removed(int) {}                     // the last slot has taken the place of a slot
+    void handed_over(int, const double*) {}      // a slot's function goes to the others: their shares, less 1 at the slot
+    void removed(int) {}                         // the last slot has taken the place of a slot
     void renewed(const double*, int, double) {}  // points have left since the step: the kernel values now, and k(x, x)
     void forgotten() {}                          // all points have left
     void ended() {}                              // a round with a step; any round, if ages()
     bool ages() const { return false; }
-    double drop(int, Values&) const {
-        return 0;
-    }  // the shares of the others in a slot that is dropped, and the pivot; 0: none
+    double drop(int, Values&) const { return 0; }  // the shares of the others in a slot that is dropped, and the pivot; 0: none
     bool trace_matters() const { return false; }  // whether a step of the trace alone counts as one
     double rate_at(std::int64_t t) const {
         return inverse_sqrt ? rate * (1.0 / std::sqrt(static_cast<double>(t))) : rate;

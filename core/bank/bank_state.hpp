@@ -297,6 +297,9 @@ private:
 
     static bool countable(std::int64_t count) { return count >= 0 && count <= std::int64_t(1) << 62; }
 
+    // A bank has no spaces of features, whose matrices grow later: a matrix over the points has a row for each.
+    static bool is_triangle(std::size_t count, int m) { return count == static_cast<std::size_t>(m) * (m + 1) / 2; }
+
     // the state of the budget, then that of the rule
     template <class L, class F> static void each_field(L& loop, F&& f) {
         std::visit([&](auto& b) { each_packed(b.state, f); }, loop.budget);
@@ -317,7 +320,9 @@ private:
                     Reader::fail("a model of this bank");
                 values_.resize(count);
                 r.array(values_.data(), count);
-                if (!fits(field, values_, m)) Reader::fail("a model of this bank");
+                const bool whole =
+                    fixed || std::is_same_v<std::decay_t<decltype(field)>, Values> || is_triangle(count, m);
+                if (!whole || !fits(field, values_, m)) Reader::fail("a model of this bank");
                 if (learns) unpack(field, values_, m);
             }
         });

@@ -588,7 +588,8 @@ def test_bad_rows_change_nothing(backend):
 @both
 @pytest.mark.parametrize("wrong", [
     {"metric": np.zeros(2)}, {"metric": np.full(55, math.nan)}, {"metric": np.full(55, 1e151)},
-    {"metric": np.zeros(66)}, {"factor": 0.0}, {"factor": 2.0}, {"factor": math.nan},
+    {"metric": np.zeros(66)}, {"metric": np.zeros(0)}, {"metric": np.zeros(45)}, {"factor": 0.0}, {"factor": 2.0},
+    {"factor": math.nan},
 ], ids=str)  # fmt: skip
 def test_states_that_cannot_be(wrong, backend):
     X, y = stream(Squared(), 30, 31)

@@ -16,7 +16,7 @@ from scipy.special import log_softmax, softmax, wrightomega
 
 from gossamer import _checks
 from gossamer._typing import Floats
-from gossamer.losses.base import LEAST_STIFFNESS, Loss
+from gossamer.losses.base import LEAST_STIFFNESS, Loss, over
 
 #: The largest number of classes: a score for each is allocated with the first row.
 MOST_CLASSES = 2**20
@@ -248,7 +248,7 @@ class Softmax(Loss):
         """
         if len(p) < 2 or not apart(p, y):
             return np.zeros(len(p))
-        q = weight * kappa
+        q = min(weight * kappa, 1e300)  # beyond it, its logarithm would have no end
         above = np.delete(p, y) - p[y]
         if not q > 1e-300:
             return -weight * self.slope(p, y)
@@ -322,7 +322,7 @@ class OneVsRest(Loss):
         """Each class by itself, as `SquaredHinge`."""
         if not apart(p, y):
             return np.zeros(len(p))
-        return np.asarray(self.missing(p, y) / (1.0 / weight + kappa))
+        return np.asarray(self.missing(p, y) / (over(1.0, weight) + kappa))
 
     def numbers(self) -> tuple[float, ...]:
         return (float(self.classes or 0), self.margin)

@@ -1,7 +1,8 @@
 """Everything that must hold before a release, checked; nothing is uploaded. `make release-check` runs it.
 
-python tools/release.py            # all of it, with a wheel made and tried: some minutes
-python tools/release.py --quick    # version, changelog, tag, tree and promises only
+python tools/release.py              # all of it, with a wheel made and tried: some minutes
+python tools/release.py --quick      # version, changelog, tag, tree and promises only
+python tools/release.py --rehearse   # the same of a version in development, 0.2.0.dev0, as if it were 0.2.0
 """
 
 from __future__ import annotations
@@ -26,31 +27,37 @@ ELSEWHERE = (
 )
 
 
-def problems() -> list[str]:
-    """What is not yet as it must be, one sentence each."""
-    number = version()
-    found = []
-    if not re.fullmatch(r"\d+\.\d+\.\d+", number):
-        found.append(f"The version must be three numbers. Got {number!r} instead.")
-    pattern = rf"(?<![\d.]){re.escape(number)}(?![\d.])"
+def problems(rehearse: bool = False) -> list[str]:
+    """What is not yet as it must be, one sentence each; with ``rehearse``, of a version in development."""
+    number, found = version(), []
+    final = re.sub(r"\.dev\d+$", "", number)
+    if not re.fullmatch(r"\d+\.\d+\.\d+", final):
+        found.append(f"The version must be three numbers, and .dev0 before its release. Got {number!r} instead.")
+    if (number != final) != rehearse:
+        must = "end in .dev0 to be rehearsed" if rehearse else "be three numbers to be released, or use --rehearse"
+        found.append(f"The version must {must}. Got {number!r} instead.")
+    pattern = rf"(?<![\d.])({re.escape(number)}|{re.escape(final)})(?![\d.])"
     found += [
         f"{name} repeats the version {number}." for name in ELSEWHERE if re.search(pattern, (ROOT / name).read_text())
     ]
-    if run("git", "tag", "--list", f"v{number}", cwd=ROOT).strip():
-        found.append(f"The tag v{number} exists: the version must be a new one.")
+    if run("git", "tag", "--list", f"v{final}", cwd=ROOT).strip():
+        found.append(f"The tag v{final} exists: the version must be a new one.")
     headings = re.findall(r"^## \[(.+?)\] - (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    if not headings or headings[0][0] != number:
-        found.append(
-            f"The first entry of CHANGELOG.md must be {number}. It is {headings[0][0] if headings else 'missing'}."
-        )
-    elif not re.fullmatch(r"\d{4}-\d{2}-\d{2}", headings[0][1]):
-        found.append(f"The entry {number} of CHANGELOG.md must have a date. It says {headings[0][1]!r}.")
+    first, day = headings[0] if headings else ("missing", "")
+    if first != final:
+        found.append(f"The first entry of CHANGELOG.md must be {final}. It is {first}.")
+    elif rehearse and day != "unreleased":
+        found.append(f"The entry {final} of CHANGELOG.md must be unreleased. It says {day!r}.")
+    elif not rehearse and not re.fullmatch(r"\d{4}-\d{2}-\d{2}", day):
+        found.append(f"The entry {final} of CHANGELOG.md must have a date. It says {day!r}.")
+    if not rehearse and not (ROOT / "tests" / "data" / f"store-{final}.gsm").exists():
+        found.append(f"tests/data/store-{final}.gsm is missing: python tests/data/make_store.py release")
     changed = run("git", "status", "--porcelain", cwd=ROOT).splitlines()
     if changed:
         found.append(
             f"The git tree must be clean. {len(changed)} files are not committed, {changed[0].split()[-1]} first."
         )
-    return found + broken_promises(number)
+    return found + broken_promises(final)
 
 
 def broken_promises(number: str) -> list[str]:
@@ -77,20 +84,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="without making anything")
     parser.add_argument("--python", nargs="+", default=[sys.executable], help="Pythons that make a wheel and try it")
+    parser.add_argument("--rehearse", action="store_true", help="of a version in development")
     options = parser.parse_args()
-    found = problems()
+    found = problems(options.rehearse)
     for problem in found:
         print(problem)
     if found:
         sys.exit(f"release-check: {len(found)} things to do before {version()}")
     if options.quick:
-        print(f"release-check: {version()} may be made")
+        print(f"release-check: {version()} may be {'rehearsed' if options.rehearse else 'made'}")
         return
     made = subprocess.run([sys.executable, ROOT / "tools" / "dist.py", "--python", *options.python])
     if made.returncode:
         sys.exit("release-check: the files of the release are not as they must be")
     print(run(sys.executable, "-m", "twine", "check", "--strict", *sorted(DIST.iterdir())).strip())
-    print(f"release-check: passed. dist/ has {version()} as far as this machine can make it. Next: docs/releasing.md")
+    what = "rehearsed, not to be uploaded" if options.rehearse else "passed"
+    print(f"release-check: {what}. dist/ has {version()} as far as this machine can make it. Next: docs/releasing.md")
 
 
 if __name__ == "__main__":

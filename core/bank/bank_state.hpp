@@ -24,12 +24,12 @@ struct Config {
     Loop two;                  // for one score
     std::optional<Loop> many;  // for a score per class
     int features = 1;
-    bool own_width = false;    // each model has a gamma of its own, and the kernel is that one name
+    bool own_width = false;  // each model has a gamma of its own, and the kernel is that one name
     bool scaled = false, centre = true, divide = true;  // a scaler before the learner
-    bool targets = false;  // they are scaled online
+    bool targets = false;                               // they are scaled online
     double keep = 1;
     bool labels = false, detects = false;
-    int given = -1;            // classes that are known from the start, in order
+    int given = -1;  // classes that are known from the start, in order
 };
 
 class Reader {
@@ -85,7 +85,8 @@ template <class T> struct Model {
     Targets targets;
 
     explicit Model(const Config& config)
-        : config(config), two(kernel(1.0), config.two, config.features), mean(config.features), squares(config.features) {
+        : config(config), two(kernel(1.0), config.two, config.features), mean(config.features),
+          squares(config.features) {
         if (config.many) many = std::make_unique<Learner<T>>(kernel(1.0), *config.many, config.features);
         for (int c = 0; c < config.given; ++c) order.push_back(static_cast<std::uint32_t>(c));
         is_many = config.given >= 0 && config.many;
@@ -127,7 +128,8 @@ template <class T> struct Model {
         const Loop& loop = learner.loop();
         const Expansion& e = loop.expansion;
         const auto m = static_cast<std::size_t>(e.size());
-        const bool same = m > 0 && std::all_of(e.kappas.begin(), e.kappas.end(), [&](double k) { return k == e.kappas[0]; });
+        const bool same =
+            m > 0 && std::all_of(e.kappas.begin(), e.kappas.end(), [&](double k) { return k == e.kappas[0]; });
         const bool wide = loop.steps > std::numeric_limits<std::uint32_t>::max();
         std::vector<Values> arrays;  // of the parts
         bool has_packed = false;
@@ -144,8 +146,8 @@ template <class T> struct Model {
                         m * (16 * (e.raw.size() + e.trace.size()) + 16 + sizeof(T) * config.features));
         w.number(version);
         w.number(static_cast<std::uint8_t>(sizeof(T)));
-        w.number(static_cast<std::uint8_t>((is_many ? many_scores : 0) | (wide ? wide_births : 0) | (same ? one_kappa : 0) |
-                                           (has_packed ? with_packed : 0)));
+        w.number(static_cast<std::uint8_t>((is_many ? many_scores : 0) | (wide ? wide_births : 0) |
+                                           (same ? one_kappa : 0) | (has_packed ? with_packed : 0)));
         w.number(std::uint8_t{0});
         for (std::size_t size : {static_cast<std::size_t>(config.features), m, e.raw.size(), order.size()})
             w.number(static_cast<std::uint32_t>(size));
@@ -220,7 +222,8 @@ template <class T> struct Model {
             using F = std::decay_t<decltype(field)>;
             if constexpr (is_number<F>) {
                 field = r.number<F>();
-                if (!std::is_floating_point_v<F> && !countable(static_cast<std::int64_t>(field))) Reader::fail("a model of this bank");
+                if (!std::is_floating_point_v<F> && !countable(static_cast<std::int64_t>(field)))
+                    Reader::fail("a model of this bank");
             } else if (!packed_length(field, static_cast<int>(m))) {
                 lengths_.push_back(r.number<std::int64_t>());
             }
@@ -294,6 +297,9 @@ private:
 
     static bool countable(std::int64_t count) { return count >= 0 && count <= std::int64_t(1) << 62; }
 
+    // A bank has no spaces of features, whose matrices grow later: a matrix over the points has a row for each.
+    static bool is_triangle(std::size_t count, int m) { return count == static_cast<std::size_t>(m) * (m + 1) / 2; }
+
     // the state of the budget, then that of the rule
     template <class L, class F> static void each_field(L& loop, F&& f) {
         std::visit([&](auto& b) { each_packed(b.state, f); }, loop.budget);
@@ -310,10 +316,13 @@ private:
                 const auto fixed = packed_length(field, m);
                 const std::size_t count = fixed ? (packed ? *fixed : 0) : static_cast<std::size_t>(lengths_[next++]);
                 taken = taken || fixed;
-                if (count > r.left() / sizeof(double) || (fixed && packed && m == 0)) Reader::fail("a model of this bank");
+                if (count > r.left() / sizeof(double) || (fixed && packed && m == 0))
+                    Reader::fail("a model of this bank");
                 values_.resize(count);
                 r.array(values_.data(), count);
-                if (!fits(field, values_, m)) Reader::fail("a model of this bank");
+                const bool whole =
+                    fixed || std::is_same_v<std::decay_t<decltype(field)>, Values> || is_triangle(count, m);
+                if (!whole || !fits(field, values_, m)) Reader::fail("a model of this bank");
                 if (learns) unpack(field, values_, m);
             }
         });

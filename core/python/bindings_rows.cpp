@@ -77,22 +77,22 @@ void bind_targets(nb::module_& m) {
     using Moments = std::tuple<double, double, double, double>;
     m.def(
         "follow_targets",
-        [](Moments moments, Vector<double> y, std::optional<Vector<double>> weights, VectorOut<double> z,
-           VectorOut<double> means, VectorOut<double> deviations) {
-            for (const std::size_t size : {z.size(), means.size(), deviations.size()}) expect(size, y.size(), "z");
+        [](Moments moments, Vector<double> y, std::optional<Vector<double>> weights, MatrixOut<double> out) {
+            expect(out.size(), 3 * y.size(), "out");
             if (weights) expect(weights->size(), y.size(), "weights");
             const auto [total, first, sums, squares] = moments;
             Targets targets{total, first, sums, squares};
             {
                 nb::gil_scoped_release release;
-                targets.follow(y.data(), weights ? weights->data() : nullptr, y.size(), z.data(), means.data(),
-                               deviations.data());
+                double* z = out.data();
+                targets.follow(y.data(), weights ? weights->data() : nullptr, y.size(), z, z + y.size(),
+                               z + 2 * y.size());
             }
             return Moments(targets.total, targets.first, targets.sums, targets.squares);
         },
-        "moments"_a, "y"_a, "weights"_a.none(), "z"_a, "means"_a, "deviations"_a,
-        "Write targets in units of their own to z, with the mean and deviation known before each; returns the "
-        "moments.");
+        "moments"_a, "y"_a, "weights"_a.none(), "out"_a,
+        "Write targets in units of their own, the mean and the deviation known before each to the rows of out; returns "
+        "the moments.");
     m.def(
         "follow_columns",
         [](MatrixOut<double> moments, MatrixOut<double> x) {

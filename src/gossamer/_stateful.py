@@ -26,6 +26,10 @@ class Stateful:
     def check_state(self, state: dict[str, Any], size: int) -> None:
         """Validate entries from outside, of the names and types of `initial_state`, for ``size`` points."""
 
+    def covers(self, state: dict[str, Any], size: int) -> bool:
+        """Whether valid entries have a share for each of ``size`` points; in spaces of features they may grow later."""
+        return True
+
     def merge_states(self, states: list[dict[str, Any]], size: int) -> dict[str, Any]:
         """The entries for a model of ``size`` points merged of several: numbers of the first; arrays begin anew."""
         first = self.initial_state()

@@ -1,4 +1,7 @@
-"""A bank of models is one estimator per key, to the bit, however rows are cut, ordered, threaded or spilled."""
+"""A bank of models is one estimator per key, to the bit, however rows are cut, ordered, threaded or spilled.
+
+The file is long because every law compares with the same estimators, one per key.
+"""
 
 import datetime
 import os

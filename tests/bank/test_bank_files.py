@@ -10,10 +10,10 @@ from sklearn.base import clone
 from test_bank import KEYS, keyed
 from test_estimators import ADDITIVE, FOUND, MANY, data, made, name_of
 
-from gossamer import OnlineScaler, SILKClassifier, SILKRegressor, pipeline
+from gossamer import NewtonRegressor, OnlineScaler, SILKClassifier, SILKRegressor, pipeline
 from gossamer.bank import ModelBank
 from gossamer.bank.compact import HEAD, INVERSE, MAGIC
-from gossamer.budgets import Project
+from gossamer.budgets import Oldest, Project
 from gossamer.kernels import Gaussian
 
 
@@ -90,6 +90,26 @@ def test_an_inverse_from_outside():
         bank.put("a", sealed(with_inverse(place, value)))
         bank.learn(["a"] * 200, X, y)
         bank.put("a", bank.dump("a"))
+
+
+def test_a_metric_from_outside():
+    """The metric of second-order steps has a row for each point: one of fewer rows is refused, whatever its length."""
+    X, y = data(SILKRegressor, count=60)
+    bank = ModelBank(NewtonRegressor(Gaussian(0.5), budget=Oldest(6)))
+    bank.learn(["a"] * 60, X, y)
+    assert bank.backend == "native"
+    good = bank.dump("a")
+    state, length = good[8:], (6 * 7 // 2).to_bytes(8, "little")
+    metric = bank.model("a").learner_.state().rule["metric"].tobytes()
+    assert state.count(length) == 1
+    assert state.endswith(metric)
+    bank.put("a", sealed(state))
+    for rows in range(6):
+        numbers = rows * (rows + 1) // 2
+        fewer = state[: -len(metric)] + metric[: 8 * numbers]
+        with pytest.raises(ValueError, match="must be"):
+            bank.put("a", sealed(fewer.replace(length, numbers.to_bytes(8, "little"))))
+    assert bank.dump("a") == good
 
 
 @pytest.mark.parametrize("part", FOUND, ids=name_of)

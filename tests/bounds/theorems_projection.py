@@ -1,4 +1,7 @@
-"""Cases of the theorems on projections, passive-aggressive learners, the perceptron, ROMMA and ALMA."""
+"""Cases of the theorems on projections, passive-aggressive learners, the perceptron, ROMMA and ALMA.
+
+The file is long because each theorem stands with the broken twins that must fail it.
+"""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The command line: what it finds out by itself, what it writes, and how it tells what is wrong."""
+"""The command line: what it finds out by itself, what it writes, and how it tells what is wrong.
+
+The file is long because all commands are tried on the same small tables, by the same two functions.
+"""
 
 import csv
 import io

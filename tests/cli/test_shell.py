@@ -1,4 +1,7 @@
-"""Laws of the command line: gaps, labels, changed input, bad rows, formulas, full disks, words."""
+"""Laws of the command line: gaps, labels, changed input, bad rows, formulas, full disks, words.
+
+The file is long because each law of the command line runs whole commands on tables that it writes itself.
+"""
 
 import csv
 import gzip

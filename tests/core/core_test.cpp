@@ -155,7 +155,7 @@ bool goes_together(const Spec& loss, const Spec& rule) {
     if (r == "implicit" && rule.second.at(5) != 0) return adapts && (l == "novelty" || l == "epsilon_insensitive");
     if (r == "projection") return !adapts && (l == "novelty" || l == "epsilon_insensitive" || l == "hinge");
     if (r == "alma" || r == "romma" || r == "adatron") return !adapts && l == "hinge";
-    if (is_label(loss) && rule.second.at(2) != 0) return false;  // no offset
+    if (is_label(loss) && rule.second.at(2) != 0) return false;                   // no offset
     if (r == "newton" && l == "structured" && loss.second[0] == 0) return false;  // f = 0 would never be left
     return !((r == "svmd" || r == "newton") && with_labels);
 }

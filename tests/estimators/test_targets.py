@@ -151,17 +151,17 @@ def test_any_batches_give_the_same_bits():
             before = units(moments)
             z, moments = follow(moments, float(y[t]), 1.0 if w is None else float(w[t]))
             rows.append((z, *before))
-        assert np.array_equal(np.array(rows).T, np.array(whole[:3]))
-        assert moments == whole[3]
+        assert np.array_equal(np.array(rows).T, whole[0])
+        assert moments == whole[1]
         cut, parts = NOTHING, []
         for a, b in itertools.pairwise([0, 1, 7, 120, 200]):
-            *found, cut = follow_all(cut, y[a:b], None if w is None else w[a:b])
+            found, cut = follow_all(cut, y[a:b], None if w is None else w[a:b])
             parts.append(found)
-        assert np.array_equal(np.concatenate(parts, axis=1), np.array(whole[:3]))
-        assert cut == whole[3]
+        assert np.array_equal(np.concatenate(parts, axis=1), whole[0])
+        assert cut == whole[1]
     counted = weights > 0
-    assert follow_all(NOTHING, y, weights)[3] == follow_all(NOTHING, y[counted], weights[counted])[3]
-    mean, deviation = units(follow_all(NOTHING, y, weights)[3])
+    assert follow_all(NOTHING, y, weights)[1] == follow_all(NOTHING, y[counted], weights[counted])[1]
+    mean, deviation = units(follow_all(NOTHING, y, weights)[1])
     assert math.isclose(mean, np.average(y, weights=weights), rel_tol=1e-14)
     assert math.isclose(deviation, math.sqrt(np.cov(y, aweights=weights, ddof=0)), rel_tol=1e-10)
 
@@ -208,7 +208,7 @@ def test_merged_shards(part):
 def test_pooled_moments():
     """Those of all rows, whoever saw them."""
     y = np.random.default_rng(2).normal(5, 3, size=90)
-    parts = [follow_all(NOTHING, piece, None)[3] for piece in (y[:10], y[10:40], y[40:])]
+    parts = [follow_all(NOTHING, piece, None)[1] for piece in (y[:10], y[10:40], y[40:])]
     mean, deviation = units(pool(parts, np.array([10, 30, 50]) / 90))
     assert math.isclose(mean, y.mean())
     assert math.isclose(deviation, y.std())

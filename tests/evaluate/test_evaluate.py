@@ -1,4 +1,7 @@
-"""Laws of prequential evaluation: it counts what a loop that predicts and learns row by row would count."""
+"""Laws of prequential evaluation: it counts what a loop that predicts and learns row by row would count.
+
+The file is long because every law compares with the same naive loop.
+"""
 
 import csv
 import json

@@ -7,6 +7,8 @@ Inputs are small tables of random kinds and dialects, then mutated. For each of 
 sentence that names the data; the same rows and the same error for other chunks and cuts; less than 2 s; less than
 100 MB and 20 times the input; an archive that is damaged gives an error or the same rows. Everything runs in this
 process, so that a core built with sanitizers is tested too. Exit code 1 if something was found.
+
+The file is long because it is one script: it makes, mutates and checks the inputs of all formats.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ model that has not learned each row once or that cannot be stored and read back.
 
 Under ThreadSanitizer: ``make tsan``, or the module built with -DGOSSAMER_SANITIZE=thread, libtsan preloaded, and
 TSAN_OPTIONS="suppressions=tests/long/tsan.supp halt_on_error=0 exitcode=66".
+
+The file is long because it is one script: each kind of object has a function with the verbs that its threads mix.
 """
 
 from __future__ import annotations

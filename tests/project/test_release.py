@@ -51,6 +51,39 @@ def test_one_version():
     assert not [problem for problem in release.problems() if "repeats" in problem]
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a clone: git knows of no tags")
+@pytest.mark.parametrize(
+    ("number", "day", "rehearse", "told"),
+    [
+        ("7.0.0", "2027-01-31", False, None),
+        ("7.0.0.dev0", "unreleased", True, None),
+        ("7.0.0.dev0", "unreleased", False, "--rehearse"),
+        ("7.0.0.dev0", "2027-01-31", True, "must be unreleased"),
+        ("7.0.0", "2027-01-31", True, "end in .dev0"),
+        ("7.0.0", "unreleased", False, "must have a date"),
+        ("7.0.1", "2027-01-31", False, "must be 7.0.1. It is 7.0.0"),
+        ("7.0", "2027-01-31", False, "three numbers"),
+    ],
+)
+def test_version_and_changelog_fit(tmp_path, monkeypatch, number, day, rehearse, told):
+    """A version in development is rehearsed under an unreleased heading; a release has a date and a stored file."""
+    for name in release.ELSEWHERE:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "CHANGELOG.md").write_text(f"## [7.0.0] - {day}\n\n## [6.0.0] - 2026-01-31\n")
+    (tmp_path / "tests" / "data").mkdir(parents=True)
+    (tmp_path / "tests" / "data" / f"store-{number}.gsm").write_text("")
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    monkeypatch.setattr(release, "version", lambda: number)
+    monkeypatch.setattr(release, "run", lambda *command, **options: "")
+    monkeypatch.setattr(release, "broken_promises", lambda number: [])
+    found = release.problems(rehearse)
+    assert bool(found) == bool(told)
+    assert any(told in problem for problem in found) or not told
+    (tmp_path / "tests" / "data" / f"store-{number}.gsm").unlink()
+    assert any("make_store" in problem for problem in release.problems(rehearse)) != rehearse
+
+
 def test_old_paths_go_when_they_were_to_go():
     """An alias lives one minor release: a version that has outlived it cannot be released."""
     assert release.broken_promises("0.2.0") == []

@@ -3,6 +3,8 @@
 All coefficients are multiplied in every round, values come from an explicit Gram matrix, implicit steps from a
 bisection or from trying every face of the simplex. A step is a function (model, t, y) -> (keep, new coefficients); it
 may move the offset, the level and SVMD's numbers of the model itself.
+
+The file is long because it has every algorithm in one place, to be read beside ALGORITHMS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Models by key on Spark: every row once, whatever is killed; the same bits as one estimator per key by hand."""
+"""Models by key on Spark: every row once, whatever is killed; the same bits as one estimator per key by hand.
+
+The file is long because one Spark session, which takes seconds to start, serves all of it.
+"""
 
 import os
 import shutil

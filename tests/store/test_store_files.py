@@ -1,4 +1,7 @@
-"""A file that is not what was saved is refused, whatever is in it; and a file is saved whole or not at all."""
+"""A file that is not what was saved is refused, whatever is in it; and a file is saved whole or not at all.
+
+The file is long because the ways to forge a file share the functions that take it apart and seal it again.
+"""
 
 import contextlib
 import copy

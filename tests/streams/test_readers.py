@@ -1,4 +1,7 @@
-"""Laws of reading: linear time, bounded memory, the same rows for every dialect of a table, options that work."""
+"""Laws of reading: linear time, bounded memory, the same rows for every dialect of a table, options that work.
+
+The file is long because its laws go over all formats and dialects, each of which is written here.
+"""
 
 import bz2
 import gc

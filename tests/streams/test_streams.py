@@ -1,4 +1,7 @@
-"""Laws of streams: any chunk size gives the same rows, a resumed stream goes on, every error names its place."""
+"""Laws of streams: any chunk size gives the same rows, a resumed stream goes on, every error names its place.
+
+The file is long because all formats pass the same laws, with the one table and the writers that are made here.
+"""
 
 import csv
 import gzip

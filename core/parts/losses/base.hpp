@@ -19,7 +19,7 @@ enum class Target { binary, real, none, label };
 struct LossBase {
     static constexpr double free_reach = 0;  // up to here a gradient step times its reach stays before the minimum
     double level = 0;
-    double nu = NAN;  // NaN: the level does not adapt
+    double nu = NAN;                       // NaN: the level does not adapt
     const Numbers& label_kernel() const {  // outputs x outputs; empty: the identity
         static const Numbers none;
         return none;
@@ -41,7 +41,8 @@ struct LossBase {
     double stiffness(const double*, int n, int, const double* move) const {
         return static_cast<double>(std::count_if(move, move + n, [](double m) { return m != 0; })) / n;
     }
-    static constexpr double widening = 0.5;   // a score of two classes, as a part of each class's score when a third comes
+    static constexpr double widening =
+        0.5;  // a score of two classes, as a part of each class's score when a third comes
     static constexpr double largest_bend = 0.5;  // of several classes
     std::pair<double, double> joint(double, double, double, double, double) const {
         throw std::logic_error("this loss has no joint step");

@@ -65,7 +65,7 @@ struct Softmax : LossBase {
     void implicit(const double* f, double keep, int n, int y, double kappa, double weight, double* out) const {
         std::fill_n(out, n, 0.0);
         if (n < 2 || !apart(f, keep, n, y)) return;
-        const double q = weight * kappa;
+        const double q = std::min(weight * kappa, 1e300);  // beyond it, its logarithm would have no end
         if (!(q > 1e-300)) {
             Numbers p(n);
             for (int j = 0; j < n; ++j) p[j] = keep * f[j];

@@ -22,7 +22,7 @@ struct Implicit : RuleBase {
         const double size = e.rate * C * e.weight;
         Step step{keep, e.offset, loss.level};
         std::fill_n(move, e.n, 0.0);
-        if (!(e.weight > 0)) return step;
+        if (!(e.weight > 0 && size > 0)) return step;  // a tiny weight may have become 0
         if constexpr (many<L>) {
             if (e.kappa > 0) loss.implicit(e.f, keep, e.n, e.label(), e.kappa, size * keep, move);
         } else {

@@ -114,7 +114,10 @@ def _check_budget(learner: Learner, state: State, m: int) -> None:
         if not space and m:
             _check_gram(gram, state.kappas)
     for name, part in (("budget", budget), ("rule", learner.rule)):
-        _check_own(name, part, getattr(state, name), m)
+        own = getattr(state, name)
+        _check_own(name, part, own, m)
+        if not space and not part.covers(own, m):  # points that leave would take a share that is not there
+            raise _wrong(name, f"a state of all {m} points", "one of fewer")
 
 
 def _check_own(name: str, part: Any, own: Any, m: int) -> None:

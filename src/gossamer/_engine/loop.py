@@ -27,9 +27,7 @@ PLACE, REMOVE, BLEND = 0, 1, 2
 class Loop:
     """THE LOOP, over one block of rows whose kernel values are all known."""
 
-    def __init__(
-        self, loss: Loss, rule: Rule, budget: Budget, average: str | None, gram: bool, epsilon: float
-    ) -> None:
+    def __init__(self, loss: Loss, rule: Rule, budget: Budget, average: str | None, gram: bool, epsilon: float) -> None:
         self.loss, self.rule, self.budget = loss, rule, budget
         self.epsilon = epsilon
         kernel = getattr(loss, "label_kernel", None)

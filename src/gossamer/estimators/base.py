@@ -111,15 +111,22 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
 
     def _keep(self, learner: Learner, names: Array | None, **more: Any) -> None:
         """Publish the learner and the other learned attributes after a batch without errors."""
+        known = self.__dict__
+        if known.get("learner_") is learner:
+            changed = [name for name, value in more.items() if known.get(name) is not value]
+            if not changed:
+                return
+            if len(changed) == 1 and changed[0] in known:  # an assignment is one step too, and a cheaper one
+                known[changed[0]] = more[changed[0]]
+                return
         now = {"learner_": learner, **more}
-        if "learner_" not in self.__dict__:
+        if "learner_" not in known:
             points = learner.points
             if isinstance(points, np.ndarray):
                 now["n_features_in_"] = int(points.shape[1])
             if names is not None:
                 now["feature_names_in_"] = names
-        if any(self.__dict__.get(name) is not value for name, value in now.items()):
-            publish(self, now)
+        publish(self, now)
 
     @inputs.speaks
     def _anew(self, X: Any, y: Any, sample_weight: Any) -> Any:

@@ -299,28 +299,33 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         return self._anew(X, _checks.column(self, y), sample_weight)
 
     def _pass(self, part: fitting.Part) -> Floats | None:
-        self._predict_learn(part.X, part.y, part.weights)
+        self._learn(part.X, part.y, part.weights)
         return None
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Go on with more rows."""
-        self.predict_learn(X, y, sample_weight)
+        self._learn(X, y, sample_weight)
         return self
 
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row and then learn it; returns the predictions."""
         return self._predict_learn(X, y, sample_weight).scores
 
+    def _predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
+        scores, before = self._learn(X, y, sample_weight)
+        return Predictions(scores if before is None else scores * before[1] + before[0])
+
     @exclusive
     @inputs.speaks
-    def _predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats | None]:
+        """Learn rows; their scores, and the mean and deviation known before each, None if targets are not scaled."""
         names, learner, moments = self._names(X), self._learner(), self._moments()
         targets = _checks.column(self, y)
         if moments is None:
             scores, _ = inputs.learn(learner, X, targets, sample_weight, owner=self)
             self._keep(learner, names)
             divergence.watch_rows(self, scores, targets, learner.steps - len(scores))
-            return Predictions(scores)
+            return scores, None
         rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(targets)
         try:
             targets = _checks.vector(self, "y", targets, rows)
@@ -328,17 +333,19 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         except ValueError:
             inputs.check(learner, X)  # errors of X come first
             raise
-        scaled, means, deviations, moments = _targets.follow_all(moments, targets, weights)
+        followed, moments = _targets.follow_all(moments, targets, weights)
         _targets.check_finite(self, moments, targets)
+        scaled = followed[0]
         scores, _ = inputs.learn(learner, X, scaled, weights, owner=self)
         self._keep(learner, names, _target_moments=moments)
         divergence.watch_rows(self, scores, scaled, learner.steps - len(scores), scaled=True)
-        return Predictions(scores * deviations + means)
+        return scores, followed[1:]
 
     def predict(self, X: Any) -> Floats:
         """The prediction for each row."""
         known = self._known()  # of one moment
-        scores, moments = self._scores(X, known["learner_"]), known.get("_target_moments")
+        moments = known.get("_target_moments")
+        scores = self._scores(X, known["learner_"])
         if moments is None:
             return scores
         mean, deviation = _targets.units(moments)

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 #: The learned attributes of an estimator.
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
+#: Those that only the estimators of one task have.
+OF_TASKS = {"classification": ("classes_", "_order", "_given"), "regression": ("_target_moments",)}
 
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
     """Raise unless the parameters make a learner, and the learned attributes fit each other."""
     fresh = model._start()
-    if unknown := sorted(learned.keys() - set(LEARNED)):
+    others = {name for task, names in OF_TASKS.items() if task != model.task for name in names}
+    if unknown := sorted(learned.keys() - (set(LEARNED) - others)):
         raise _checks.wrong(model, unknown[0], "left out: nothing of this name is learned", learned[unknown[0]])
     learner = learned.get("learner_")
     if learner is None:

@@ -56,12 +56,11 @@ def follow(moments: Moments, y: float, weight: float = 1.0) -> tuple[float, Mome
     return ((y - first) - sums / total) / deviation if deviation > 0 else 0.0, moments
 
 
-def follow_all(moments: Moments, y: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floats, Moments]:
-    """`follow` for every target of a batch, bit for bit: the targets as they are learned; the mean and the deviation
-    known before each; and the moments after the last."""
-    z, means, deviations = np.empty((3, len(y)))
-    moments = _core.follow_targets(moments, y, weights, z, means, deviations)
-    return z, means, deviations, moments
+def follow_all(moments: Moments, y: Floats, weights: Floats | None) -> tuple[Floats, Moments]:
+    """`follow` for every target of a batch, bit for bit: three rows, of the targets as they are learned and of the mean
+    and the deviation known before each; and the moments after the last."""
+    out = np.empty((3, len(y)))
+    return out, _core.follow_targets(moments, y, weights, out)
 
 
 def check_finite(owner: object, moments: Moments, y: Any) -> None:

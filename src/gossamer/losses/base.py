@@ -19,6 +19,15 @@ LEAST_STIFFNESS = 1e-4
 Real = Any  # a float, or an array of them: every formula of a loss is written for both
 
 
+def over(value: float, weight: float) -> float:
+    """value / weight; infinite for a weight so small that it has become 0.
+
+    >>> over(1.0, 4.0), over(1.0, 0.0)
+    (0.25, inf)
+    """
+    return value / weight if weight > 0 else math.inf
+
+
 class Loss:
     """A convex function of the score. ``target`` says what y is: "binary" (-1, +1) and "label" (0, 1, ...; then the
     score is a vector, one entry per class) for the task classification, "real" for regression, "none" for novelty.

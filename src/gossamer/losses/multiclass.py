@@ -16,7 +16,7 @@ from scipy.special import log_softmax, softmax, wrightomega
 
 from gossamer import _checks
 from gossamer._typing import Floats
-from gossamer.losses.base import LEAST_STIFFNESS, Loss
+from gossamer.losses.base import LEAST_STIFFNESS, Loss, over
 
 #: The largest number of classes: a score for each is allocated with the first row.
 MOST_CLASSES = 2**20
@@ -114,9 +114,7 @@ class Multiclass(Loss):
             slope[y], slope[rival] = -1.0, 1.0
         return slope
 
-    def implicit_many(
-        self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
-    ) -> Floats:
+    def implicit_many(self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None) -> Floats:
         """The coefficients a, one per class, that minimise a' K a / 2 + weight * value(p + K a), K = kappa k_Y.
 
         ``before``: the scores before the decay, where the paper looks for the runner-up.
@@ -243,16 +241,14 @@ class Softmax(Loss):
         p = softmax(z)
         return max(LEAST_STIFFNESS, float(np.mean(p * (1 - p))))
 
-    def implicit_many(
-        self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
-    ) -> Floats:
+    def implicit_many(self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None) -> Floats:
         """a = weight (e_y - softmax(p + kappa a)). With q = weight kappa and omega the Wright function, -kappa a_j is
         w_j = omega(p_j - p_y + shift) for j != y, W their sum, and the shift is found where shift + W - ln(q - W) = 0;
         the left side rises with it.
         """
         if len(p) < 2 or not apart(p, y):
             return np.zeros(len(p))
-        q = weight * kappa
+        q = min(weight * kappa, 1e300)  # beyond it, its logarithm would have no end
         above = np.delete(p, y) - p[y]
         if not q > 1e-300:
             return -weight * self.slope(p, y)
@@ -322,13 +318,11 @@ class OneVsRest(Loss):
         """The second derivative at z, applied to v."""
         return np.asarray(np.where(self.missing(z, y) != 0, v, 0.0))
 
-    def implicit_many(
-        self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None
-    ) -> Floats:
+    def implicit_many(self, p: Floats, y: int, kappa: float, weight: float, before: Floats | None = None) -> Floats:
         """Each class by itself, as `SquaredHinge`."""
         if not apart(p, y):
             return np.zeros(len(p))
-        return np.asarray(self.missing(p, y) / (1.0 / weight + kappa))
+        return np.asarray(self.missing(p, y) / (over(1.0, weight) + kappa))
 
     def numbers(self) -> tuple[float, ...]:
         return (float(self.classes or 0), self.margin)

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from gossamer import _checks
 from gossamer._registry import as_part
-from gossamer.losses.base import LEAST_STIFFNESS, Loss, Real
+from gossamer.losses.base import LEAST_STIFFNESS, Loss, Real, over
 from gossamer.losses.multiclass import Multiclass, OneVsRest, Softmax
 
 
@@ -111,7 +111,7 @@ class SquaredHinge(Loss):
         return OneVsRest(classes, self.margin)
 
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
-        return y * max(0.0, self.margin - y * p) / (1.0 / weight + kappa)
+        return y * max(0.0, self.margin - y * p) / (over(1.0, weight) + kappa)
 
     def numbers(self) -> tuple[float, ...]:
         return (float(self.margin),)
@@ -185,7 +185,7 @@ class Squared(Loss):
         return 1.0
 
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
-        return (y - p) / (1.0 / weight + kappa)
+        return (y - p) / (over(1.0, weight) + kappa)
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class Huber(Loss):
 
     def implicit(self, p: float, y: float, kappa: float, weight: float) -> float:
         weight = weight * self.factor
-        return _clip((y - p) / (self.delta / weight + kappa), -weight, weight)
+        return _clip((y - p) / (over(self.delta, weight) + kappa), -weight, weight)
 
     def adapt(self, z: float, y: float, rate: float) -> float:
         if self.nu is None:

@@ -178,8 +178,8 @@ class Implicit(Rule):
         p = keep * e.value + e.offset
         reach = e.kappa + grow if self.fit_intercept else e.kappa  # how far the score moves per unit of coefficient
         move, level = 0.0, loss.level
-        if e.weight > 0:
-            level_rate = e.rate * self.C * e.weight
+        level_rate = e.rate * self.C * e.weight if e.weight > 0 else 0.0
+        if level_rate > 0:  # a tiny weight may have become 0
             if self.joint:
                 # with e.kappa = 0 only the level can move: a tiny reach gives the same limit
                 move, level = loss.joint(p, e.y, max(reach, TINY), level_rate * keep, level_rate)

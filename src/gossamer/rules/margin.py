@@ -78,7 +78,7 @@ class Projection(Rule):
             return Step(1.0, 0.0, e.offset, loss.level)
         move, keep = loss.implicit(e.value, e.y, e.kappa, math.inf), 1.0
         norm2 = e.norm2 + 2 * move * e.value + move * move * e.kappa
-        if self.radius is not None and move != 0 and norm2 > self.radius**2:
+        if self.radius is not None and move != 0 and norm2 > self.radius * self.radius:
             keep = self.radius / math.sqrt(norm2)
         return Step(keep, keep * move, e.offset, loss.level)
 

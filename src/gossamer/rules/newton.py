@@ -11,6 +11,7 @@ import numpy as np
 from gossamer import _checks
 from gossamer._typing import Floats
 from gossamer.losses import Loss
+from gossamer.losses.base import over
 from gossamer.rules.base import Example, Rule, Step
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Newton(Rule):
             return rest
         v, variance, _ = self._look(e.row, e.kappa, e.state)
         weight = e.weight / (self.noise + self.settling / (e.updates + 1))
-        if variance <= LEAST_VARIANCE * e.kappa or variance + 1.0 / weight <= LEAST_SPREAD * e.kappa:
+        if variance <= LEAST_VARIANCE * e.kappa or variance + over(1.0, weight) <= LEAST_SPREAD * e.kappa:
             return rest
         g = loss.implicit_many(z, y, variance, weight, z) if many else loss.implicit(z, y, variance, weight)
         if not np.any(g):
@@ -261,12 +262,15 @@ class Newton(Rule):
         metric, factor = state["metric"], state["factor"]
         if not SMALLEST_FACTOR <= factor <= 1:
             raise _wrong("factor", f"a number in [{SMALLEST_FACTOR:g}, 1]", factor)
-        rows = (math.isqrt(8 * len(metric) + 1) - 1) // 2
+        rows = _rows(metric)
         if rows * (rows + 1) // 2 != len(metric) or rows > size:
             raise _wrong("metric", f"the lower triangle of a matrix of {size} rows", f"{len(metric)} numbers")
         largest = float(np.abs(metric).max(initial=0.0))
         if not largest <= LARGEST:
             raise _wrong("metric", f"finite, and at most {LARGEST:g}", largest)
+
+    def covers(self, state: dict[str, Any], size: int) -> bool:
+        return _rows(state["metric"]) == size
 
     def numbers(self) -> tuple[float, ...]:
         return (*super().numbers(), float(self.noise), float(self.forgetting), float(self.settling))
@@ -278,10 +282,15 @@ def square(triangle: Floats) -> Floats:
     >>> square(np.array([1.0, 2.0, 3.0])).tolist()
     [[1.0, 2.0], [2.0, 3.0]]
     """
-    rows = (math.isqrt(8 * len(triangle) + 1) - 1) // 2
+    rows = _rows(triangle)
     matrix = np.zeros((rows, rows))
     matrix[np.tril_indices(rows)] = triangle
     return matrix + np.tril(matrix, -1).T
+
+
+def _rows(triangle: Floats) -> int:
+    """The rows of a lower triangle, rounded down."""
+    return (math.isqrt(8 * len(triangle) + 1) - 1) // 2
 
 
 def _wrong(name: str, rule: str, got: Any) -> ValueError:

@@ -534,7 +534,9 @@ def test_a_weight_is_less_noise(loss, backend):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("budget", [None, Project(40), Merge(40), Oldest(40), Smallest(40), Nystrom(30), Fourier(30)], ids=label)
+@pytest.mark.parametrize(
+    "budget", [None, Project(40), Merge(40), Oldest(40), Smallest(40), Nystrom(30), Fourier(30)], ids=label
+)
 @pytest.mark.parametrize("loss", [Squared(), SquaredHinge(), OneVsRest(), Softmax()], ids=label)
 def test_batches_and_files_to_the_bit(loss, budget, dtype):
     """One call, row by row, any split, stored and loaded between: the same scores and the same state."""

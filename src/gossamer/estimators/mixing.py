@@ -139,7 +139,7 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
         else:
             values = _checks.vector(self, "y", given, len(given))
             moments = known.get("_moments", targets.NOTHING)
-            z, means, deviations, moments = targets.follow_all(moments, values, weights)
+            (z, means, deviations), moments = targets.follow_all(moments, values, weights)
             targets.check_finite(self, moments, values)
             scores = np.stack([_scaled(found.scores, means, deviations) for found in made])
             ones = np.ones(scores.shape[:2])

@@ -237,9 +237,9 @@ class MixedLearner(Learner):
         """Targets in units of their own, and the mean and the deviation known before each."""
         if self.task != "regression":
             return y, y, y
-        z, means, deviations = np.empty((3, len(y)))
-        self._moments = _core.follow_targets(self._moments, y, weights, z, means, deviations)
-        return z, means, deviations
+        out = np.empty((3, len(y)))
+        self._moments = _core.follow_targets(self._moments, y, weights, out)
+        return out[0], out[1], out[2]
 
     def _target_units(self) -> tuple[float, float]:
         total, first, sums, squares = self._moments

@@ -200,8 +200,8 @@ class Newton(Rule):
         return shares, pivot
 
     def merged(self, slot: int, other: int, kernel: Floats, coefs: Floats, state: dict[str, Any]) -> Floats:
-        """Both observations are deleted, and one is learned at the new point that brings mean and variance there back to
-        what they were: so A never leaves [0, K^-1]."""
+        """Both observations are deleted, and one is learned at the new point that brings mean and variance there back
+        to what they were: so A never leaves [0, K^-1]."""
         metric, factor, coefs = state["metric"], state["factor"], coefs.copy()
         kappa = 1.0  # of a Gaussian
         before = min(max(0.0, factor * float(kernel @ metric @ kernel)), kappa)

@@ -20,7 +20,7 @@ CXX_FILES = $(shell find core tests/core -name '*.hpp' -o -name '*.cpp')
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.extra-plot ## six learners on a drifting stream: tables, and a picture in out/demo.png
+demo: $(VENV)/.extra-plot ## seven learners on a drifting stream: tables, and a picture in out/demo.png
 	@mkdir -p out
 	@$(BIN)/python -m gossamer demo --out out/demo.png $(ARGS)
 

@@ -1,11 +1,12 @@
 """Synthetic streams that drift: two classes in the plane, each a mixture of two moving Gaussians, seeded.
 
-Cheng et al. 2006 (Fig. 1) learn such a stream but do not give its drift; these two are ours (ALGORITHMS 13.1).
+Cheng et al. 2006 (Fig. 1) learn such a stream but do not give its drift; these are ours (ALGORITHMS 13.1).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from scipy.special import ndtr
 from gossamer import _checks
 from gossamer._typing import Floats
 
-__all__ = ["rotating_xor", "rotating_xor_error", "wandering_box"]
+__all__ = ["rotating_xor", "rotating_xor_error", "speeding_xor", "speeding_xor_turns", "wandering_box"]
 
 #: A source of randomness: a seed, or a generator, which advances.
 Seed = int | np.random.Generator
+
+#: The turns in 2,000 rows of the parts of `speeding_xor`.
+SPEEDS = (0.0, 1.0, 2.0, 4.0)
 
 
 def rotating_xor(
@@ -55,9 +59,15 @@ def rotating_xor(
     _circle(owner, radius, std)
     turns = _checks.number(owner, "turns", turns, -math.inf, math.inf)
     start = _checks.number(owner, "start", start, -math.inf, math.inf)
+    return _cross(rng, start + 2 * math.pi * turns * np.arange(n) / n, radius, std)
+
+
+def _cross(rng: np.random.Generator, angles: Floats, radius: float, std: float) -> tuple[Floats, Floats]:
+    """Four Gaussians on a circle that has turned by an angle at each row."""
+    n = len(angles)
     y = rng.choice([-1.0, 1.0], size=n)
     component = rng.integers(2, size=n)
-    angle = start + 2 * math.pi * turns * np.arange(n) / n + math.pi * component + math.pi / 2 * (y < 0)
+    angle = angles + math.pi * component + math.pi / 2 * (y < 0)
     X = radius * np.column_stack([np.cos(angle), np.sin(angle)]) + std * rng.standard_normal((n, 2))
     return X, y
 
@@ -74,6 +84,47 @@ def rotating_xor_error(radius: float = 1.0, std: float = 0.35) -> float:
     _circle("rotating_xor_error", radius, std)
     crossing = float(ndtr(-radius / (math.sqrt(2) * std)))
     return 2 * crossing * (1 - crossing)
+
+
+def speeding_xor(
+    n: int, seed: Seed = 0, speeds: Sequence[float] = SPEEDS, radius: float = 1.0, std: float = 0.35
+) -> tuple[Floats, Floats]:
+    """`rotating_xor` with a drift that speeds up: the parts of the stream, of equal length, turn at different speeds.
+
+    Parameters
+    ----------
+    n : number of rows.
+    seed : a seed or a NumPy Generator.
+    speeds : of each part, in full turns for 2,000 rows; by default a quarter stands still, and the others turn.
+    radius, std : of the circle, and of each Gaussian.
+
+    Returns
+    -------
+    X of shape (n, 2) and y of -1 and +1, both float64. The best possible rule has the error of `rotating_xor_error`.
+
+    >>> X, y = speeding_xor(4000, seed=0)
+    >>> X.shape, int((y > 0).sum())
+    ((4000, 2), 2029)
+    """
+    owner = "speeding_xor"
+    n, rng = _checks.whole(owner, "n", n, 1), _generator(owner, seed)
+    _circle(owner, radius, std)
+    return _cross(rng, 2 * math.pi * speeding_xor_turns(n, speeds), radius, std)
+
+
+def speeding_xor_turns(n: int, speeds: Sequence[float] = SPEEDS) -> Floats:
+    """The turns that `speeding_xor` has made before each row.
+
+    >>> speeding_xor_turns(4000)[[0, 1000, 2000, 3000, 3999]].round(3).tolist()
+    [0.0, 0.0, 0.5, 1.5, 3.498]
+    """
+    owner = "speeding_xor"
+    n = _checks.whole(owner, "n", n, 1)
+    given = np.array([_checks.number(owner, "speeds", speed, -math.inf, math.inf) for speed in speeds])
+    if not len(given):
+        raise _checks.wrong(owner, "speeds", "at least one number", speeds)
+    each = given[np.arange(n) * len(given) // n] / 2000
+    return np.asarray(np.cumsum(each) - each)
 
 
 def wandering_box(

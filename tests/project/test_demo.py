@@ -12,9 +12,9 @@ import pytest
 
 import gossamer
 from gossamer import cli, demo, plots
-from gossamer.synthetic import rotating_xor, rotating_xor_error, wandering_box
+from gossamer.synthetic import rotating_xor, rotating_xor_error, speeding_xor, speeding_xor_turns, wandering_box
 
-STREAMS = [rotating_xor, wandering_box]
+STREAMS = [rotating_xor, speeding_xor, wandering_box]
 
 
 # ------------------------------------------------------------------------------------------------------ the streams
@@ -52,6 +52,20 @@ def test_the_rule_that_knows_the_angle_has_the_computed_error(radius, std):
     turned = np.cos(2 * (np.arctan2(X[:, 1], X[:, 0]) - angle))
     expected = rotating_xor_error(radius, std)
     assert abs(np.mean(turned * y <= 0) - expected) < 5 * np.sqrt(expected / n)
+
+
+def test_a_stream_speeds_up_and_the_best_rule_follows():
+    n = 40_000
+    X, y = speeding_xor(n, 3)
+    turned = speeding_xor_turns(n)
+    assert turned[[0, 10_000, 20_000, 30_000]].round(9).tolist() == [0.0, 0.0, 5.0, 15.0]
+    wrong = np.cos(2 * (np.arctan2(X[:, 1], X[:, 0]) - 2 * np.pi * turned)) * y <= 0
+    for part in np.array_split(wrong, 4):
+        assert abs(part.mean() - rotating_xor_error()) < 5 * np.sqrt(rotating_xor_error() / len(part))
+    right = [demo.best_rule(row + 1, n)(X[row : row + 1])[0] * y[row] > 0 for row in range(29_000, 29_200)]
+    assert right == (~wrong[29_000:29_200]).tolist()
+    with pytest.raises(ValueError, match="'speeds' parameter of speeding_xor must be at least one number"):
+        speeding_xor(10, speeds=[])
 
 
 def test_a_wandering_box_keeps_its_centres_inside():
@@ -94,7 +108,7 @@ def test_the_demo_is_a_function_of_its_seed_and_of_nothing_else(tmp_path):
     second = demo.run(300, 2, 5, tmp_path / "b.svg", to=io.StringIO())
     assert np.array_equal(first.wrong, second.wrong)
     # the first trial is cut into pieces by the table and the picture, the second is not; neither sees the other
-    X, y = rotating_xor(300, 6, turns=300 / demo.ROWS_PER_TURN)
+    X, y = speeding_xor(300, 6)
     for i, contestant in enumerate(demo.CONTESTANTS):
         assert np.array_equal(first.wrong[1, i], y * contestant.learner().learn(X, y) <= 0)
     alone = demo.run(300, 1, 6, tmp_path / "c.png", to=io.StringIO())
@@ -159,7 +173,8 @@ def test_table_and_picture_rows_lie_in_the_stream(rows):
     for chosen in (demo.checkpoints(rows), demo.picture_rows(rows)):
         assert chosen == sorted(set(chosen))
         assert chosen[0] >= 1
-        assert chosen[-1] == rows
+        assert chosen[-1] <= rows
+    assert demo.checkpoints(rows)[-1] == rows
 
 
 def test_spread_labels_keep_order_and_distance():

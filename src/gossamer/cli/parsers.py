@@ -186,12 +186,12 @@ def add_video(commands: Any) -> None:
 def add_demo(commands: Any) -> None:
     """``gossamer demo``."""
     parser = _add(
-        commands, "demo", "six learners side by side on a drifting stream",
-        "ILK, SILK, NORMA and truncated NORMA, and the first and third without forgetting, on a stream "
-        "whose two classes rotate: a table while they learn, a summary, and a picture.",
+        commands, "demo", "seven learners side by side on a stream whose drift speeds up",
+        "Auto, which has no settings, beside ILK, SILK, NORMA, truncated NORMA, and ILK and NORMA without forgetting, "
+        "on a stream whose two classes rotate ever faster: a table while they learn, a summary, and a picture.",
     )  # fmt: skip
     parser.add_argument("--rows", type=int, default=4000, help="length of each stream")
-    parser.add_argument("--trials", type=int, default=20, help="number of streams")
+    parser.add_argument("--trials", type=int, default=10, help="number of streams")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first stream; the next ones count on")
     parser.add_argument("--out", default="demo.png", help="the picture: .png, .pdf or .svg")
 

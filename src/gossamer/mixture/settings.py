@@ -19,8 +19,8 @@ from gossamer.rules import Newton
 WIDTHS = (0.0, 0.3, 1.0, 3.0, 10.0)
 #: From a world that stands still to one that changes within twenty rows.
 FORGETTING = (1.0, 0.9999, 0.999, 0.99, 0.95)
-#: From this factor on an expert is quick, and its linear part and constant have this weight only: they cover all rows, so
-#: that forgetting, which goes back to 0, would always have to learn them anew.
+#: From this factor on an expert is quick, and its linear part and constant have this weight only: they cover all
+#: rows, so that forgetting, which goes back to 0, would always have to learn them anew.
 QUICK, QUICK_LINEAR = 0.99, 0.01
 #: The noise of classes, and that of targets of deviation 1.
 NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5, 2.0)}

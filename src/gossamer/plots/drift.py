@@ -11,6 +11,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._typing import Floats
+from gossamer.plots.experts import Look, draw_weights
 from gossamer.plots.style import (
     COLOURS,
     FAINT,
@@ -120,7 +121,7 @@ def draw_boundary(axes: Axes, moment: Moment, half_width: float) -> None:
 
 def drift_figure(
     moments: Sequence[Moment], errors: Mapping[str, Floats], window: int, *, learner: str, title: str,
-    dashed: Sequence[str] = (), best_error: float | None = None,
+    dashed: Sequence[str] = (), best_error: float | None = None, history: Sequence[Look] = (),
 ) -> Figure:  # fmt: skip
     """One picture of a race on a drifting stream: left, a learner at some moments; right, the errors of all.
 
@@ -132,12 +133,13 @@ def drift_figure(
     learner, title : the name of the learner on the left; the heading on the right.
     dashed : names whose curves are dashed.
     best_error : the error rate of the best possible rule, drawn as a line.
+    history : looks at the weights of a mixture (`weights`), drawn below the errors by their forgetting.
     """
     figure = new_figure(16, 7)
     columns = figure.add_gridspec(1, 2, width_ratios=[0.385, 0.615])
     left, right = figure.add_subfigure(columns[0]), figure.add_subfigure(columns[1])
     _draw_moments(left, moments, learner)
-    axes = right.add_axes((0.09, 0.115, 0.715, 0.765))
+    axes = right.add_axes((0.09, 0.395, 0.715, 0.485) if history else (0.09, 0.115, 0.715, 0.765))
     right.text(0.09, 0.94, title, fontsize=LARGE, fontweight="bold", color=INK, va="center")
     draw_errors(axes, errors, window, dashed)
     if best_error is not None:
@@ -153,6 +155,13 @@ def drift_figure(
             letter, (moment.row, 1.0), xycoords=("data", "axes fraction"), fontsize=SMALL, fontweight="bold",
             color="#666666", ha="center", va="bottom",
         )  # fmt: skip
+    if history:
+        below = right.add_axes((0.09, 0.095, 0.715, 0.2))
+        draw_weights(below, history, "forgetting")
+        below.set_title(f"the experts of {learner} by their forgetting", fontsize=MEDIUM, color=INK, loc="left", pad=5)
+        below.set_xlim(axes.get_xlim())
+        below.set_xlabel("rows seen", fontsize=MEDIUM, color=INK)
+        axes.set_xlabel("")
     return figure
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Colours that people with any colour vision tell apart (Okabe and Ito), in the order in which curves take them.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#6B6B6B")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#6B6B6B", "#E69F00")
 POSITIVE, NEGATIVE, INK, FAINT = "#C9622B", "#3B6FB6", "#222222", "#8A8A8A"
 SMALL, MEDIUM, LARGE = 12, 13.5, 16
 

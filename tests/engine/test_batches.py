@@ -1,5 +1,6 @@
 """The law of batches: one call == row by row == any split. And its sister: compiled == NumPy, for every part."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -129,7 +130,7 @@ def learners(draw, kernels):
     average = draw(st.sampled_from([False, True, "sparse"]))
     track_norm = budget.limit is not None and draw(st.booleans())
     more = {"average": average, "track_norm": track_norm, "backend": backend}
-    return loss, kernel, lambda: Learner(kernel, loss, rule, budget, **more)
+    return loss, kernel, functools.partial(Learner, kernel, loss, rule, budget, **more)
 
 
 @st.composite
@@ -165,11 +166,12 @@ def test_native_law(data):
 @given(st.data())
 @pytest.mark.parametrize("backend", ["auto", "numpy"])
 def test_python_law(backend, data):
-    """To 1e-9 relative, for kernels or loops in Python."""
+    """To 1e-9 relative, for kernels or loops in Python, whose values differ in the last bits with the rows beside them;
+    to what `rounding` says for budgets that project, which multiply that by the condition of the Gram matrix."""
     kernels = [kernel for kernel in KERNELS if backend == "numpy" or not is_native(kernel)]
     loss, kernel, make = data.draw(learners([(kernel, backend) for kernel in kernels]))
     X, y, weights, cuts = data.draw(streams(loss, kernel, np.float64, repeats=False))
-    compare(make, X, y, weights, cuts, exact=False)
+    compare(make, X, y, weights, cuts, exact=False, near=rounding(make.args[3]))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

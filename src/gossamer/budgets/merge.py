@@ -31,8 +31,8 @@ class Merge(_Sized):
 
     h where that is largest. What is lost has the squared norm a_m^2 + a_n^2 + 2 a_m a_n k minus its square (ALGORITHMS
     3.5). Without a term of equal sign the lightest is dropped. Several classes: norms and products of the coefficients.
-    With a rule that learns a metric (`Newton`), the newcomer is learned first, and then the two observations become one at
-    z, with the mean and the variance that f had there.
+    With a rule that learns a metric (`Newton`), the newcomer is learned first, and then the two observations become one
+    at z, with the mean and the variance that f had there.
 
     Parameters
     ----------

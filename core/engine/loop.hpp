@@ -267,7 +267,8 @@ public:
                 if (moves_all_) add_along();
                 own == refuse ? admit(t, kappa, block, source) : revise(own, t, block, source);
             }
-            if (rule_ages_ || (rule_follows_ && updates != before)) std::visit([](auto& r) { r.ended(); }, rule);
+            if (rule_ages_ || (rule_follows_ && (updates != before || (moves_all_ && !along_.rests))))
+                std::visit([](auto& r) { r.ended(); }, rule);
             for (int gone; expires_ && (gone = expired()) != refuse;) {
                 if (moves_all_ && drop(gone, nullptr))
                     sums_.all(e, block.g, t + 1);

@@ -3,6 +3,7 @@
 memory   the process does not grow after the first tenth of the rows
 norm     the tracked RKHS norm is the recomputed one
 inverse  K Q = 1 for the budgets that keep the inverse of the kernel matrix
+metric   0 <= A <= K^-1 for rules that learn a metric
 accuracy the error of the last tenth is not above that of the second tenth (the stream turns, so no model is ever done)
 
     python tests/long/soak.py --rows 100000000
@@ -22,10 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from gossamer import AdditiveRegressor, KernelPerceptron, NORMADetector, SILKClassifier, SILKRegressor
+from gossamer import (
+    AdditiveRegressor,
+    KernelPerceptron,
+    NewtonClassifier,
+    NORMADetector,
+    SILKClassifier,
+    SILKRegressor,
+)
 from gossamer.bank import ModelBank
 from gossamer.budgets import Forgetron, Fourier, Merge, Nystrom, Oldest, Project, Random, Smallest
 from gossamer.kernels import Gaussian
+from gossamer.rules.newton import square
 
 CHUNK = 50_000
 #: Rows in which the stream turns once: a tenth of the fewest rows of a model, so that tenths are alike.
@@ -54,6 +63,10 @@ def board(budget: Any, **options: Any) -> Any:
     return SILKClassifier(Gaussian(4.0), C=0.3, reg=1e-3, budget=budget, **options)
 
 
+def second(budget: Any, forgetting: float) -> Any:
+    return NewtonClassifier(Gaussian(4.0), noise=1.0, forgetting=forgetting, budget=budget)
+
+
 class Banked:
     """A thousand models by key, of which a third fits into memory."""
 
@@ -77,6 +90,9 @@ MODELS: dict[str, tuple[Callable[[], Any], str, float]] = {
     "SILK, Fourier": (lambda: board(Fourier(64)), "label", 0.3),
     "SILK, Oldest, averaged": (lambda: board(Oldest(64), average="sparse"), "label", 1.0),
     "perceptron, Forgetron": (lambda: KernelPerceptron(Gaussian(4.0), budget=Forgetron(64)), "label", 1.0),
+    "Newton, Project": (lambda: second(Project(64), 1.0), "label", 0.3),
+    "Newton, Project, forgetting": (lambda: second(Project(64), 0.9999), "label", 0.3),
+    "Newton, Merge, forgetting": (lambda: second(Merge(64), 0.9999), "label", 0.05),
     "SILK, regression": (lambda: SILKRegressor(Gaussian(4.0), C=0.3, reg=1e-3, budget=Project(64)), "number", 0.5),
     "additive, trees": (lambda: AdditiveRegressor(reg=1e-3, products=[(0, 1)], budget=200), "number", 0.05),
     "NORMA novelty": (lambda: NORMADetector(Gaussian(4.0), nu=0.05, budget=64), "none", 1.0),
@@ -118,7 +134,12 @@ def faults(model: Any) -> Iterator[str]:
         gap = float(np.abs(kernel(points, points) @ inverse - np.eye(size)).max())
         if not gap < 1e-6:
             yield f"K Q differs from 1 by {gap:.1e}"
-    if learner.track_norm:
+    if len(state.rule.get("metric", ())):
+        metric, root = state.rule["factor"] * square(state.rule["metric"]), np.linalg.cholesky(kernel(points, points))
+        values = np.linalg.eigvalsh(root.T @ metric @ root)
+        if not (values[0] > -1e-6 and values[-1] < 1 + 1e-6):
+            yield f"the metric lies in [{values[0]:.1e}, 1 + {values[-1] - 1:.1e}]"
+    if learner.track_norm and learner.rule.keeps_norm:
         coefs = np.atleast_2d(learner.coefs)
         true = math.sqrt(max(0.0, float(np.einsum("oi,ij,oj->", coefs, kernel(points, points), coefs))))
         if not math.isclose(true, learner.norm, rel_tol=1e-6, abs_tol=1e-9):

@@ -412,7 +412,7 @@ def test_any_noise(noise, backend):
         np.testing.assert_allclose(learner.score(X), np.sin(2 * X[:, 0]), atol=1e-3)
     for loss in (Squared(), SquaredHinge(), Logistic(), OneVsRest()):
         X, y = hard_rows(loss, 200 if backend == "native" else 60, 22)
-        for budget in (None, Project(20), Oldest(20), Smallest(20), Nystrom(12), Fourier(12)):
+        for budget in (None, Project(20), Merge(20), Oldest(20), Smallest(20), Nystrom(12), Fourier(12)):
             learner = Learner(KERNEL, loss, Newton(noise), budget, backend=backend)
             scores, variance = learner.learn(X, y), learner.variance(X)
             assert np.isfinite(learner.score(X)).all()
@@ -441,7 +441,7 @@ def test_targets_and_kernels_of_any_size(backend):
 
 
 @pytest.mark.parametrize(
-    ("budget", "forgetting"), [(Project(12), 1.0), (Project(12), 0.999), (Oldest(12), 1.0), (Random(12), 0.999)]
+    ("budget", "forgetting"), [(Project(12), 1.0), (Merge(12), 0.999), (Oldest(12), 1.0), (Random(12), 0.999)]
 )
 def test_a_million_steps(budget, forgetting):
     """Small models for a long time: what is kept incrementally is still right."""
@@ -459,6 +459,21 @@ def test_a_million_steps(budget, forgetting):
         np.testing.assert_allclose(learner.variance(X[:50]), variance, atol=1e-6)
     elif forgetting < 1:
         assert np.abs(learner.score(X[-1000:]) - np.sin(X[-1000:, 0])).mean() < 0.3
+
+
+@both
+@pytest.mark.parametrize("budget", [None, Project(20)], ids=label)
+def test_a_metric_that_is_too_large_shrinks(budget, backend):
+    """A beyond K^-1, as only rounding or a forged file makes it: rows find it, and bring it back."""
+    X, y = stream(Squared(), 20, 40)
+    learner = Learner(KERNEL, Squared(), Newton(0.1), budget, backend=backend)
+    learner.learn(X, y)
+    state, inverse = learner.state(), np.linalg.inv(KERNEL(X, X))
+    learner.restore(state.replace(rule={"metric": 1.03 * inverse[np.tril_indices(20)], "factor": 1.0}))
+    learner.learn(np.tile(X, (3, 1)), np.tile(y + 0.1, 3))
+    check_order(learner, near=1e-7)
+    assert learner.updates == 20  # nothing was left to learn
+    assert 1 / 1.031 < learner.state().rule["factor"] < 1 / 1.029
 
 
 # ---------------------------------------------------------------------------------------------------------- merging

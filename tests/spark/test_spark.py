@@ -152,6 +152,7 @@ CASES = {
     "detector": (NORMADetector(Gaussian(0.5), nu=0.2, budget=20), None, None),
     "classifier": (SILKClassifier(Gaussian(0.5), budget=20), "label", ["low", "middle", "high"]),
     "mean": (SILKRegressor(Gaussian(0.5), budget=20, average="sparse"), "y", None),
+    "second order": (gossamer.NewtonRegressor(Gaussian(0.5), budget=20), "y", None),
     "trees": (gossamer.AdditiveRegressor(budget=30), "y", None),
 }
 

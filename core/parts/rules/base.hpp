@@ -102,7 +102,7 @@ struct RuleBase {
     void removed(int) {}                     // the last slot has taken the place of a slot
     void renewed(const double*, int, double) {}  // points have left since the step: the kernel values now, and k(x, x)
     void forgotten() {}                          // all points have left
-    void ended() {}                              // a round with a step; any round, if ages()
+    void ended() {}                              // a round in which a step was asked for; any, if ages()
     bool ages() const { return false; }
     double drop(int, Values&) {
         return 0;

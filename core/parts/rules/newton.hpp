@@ -46,12 +46,16 @@ struct Newton : RuleBase {
         if constexpr (!many<L>)
             if (e.weight > 0) step.level = loss.adapt(e.score(), e.y, e.rate * e.weight);
         weight_ = 0;
+        shrink_ = 1;
         const Along& along = e.along;
         if (along.rests) return step;
         if (!along.solved) solve(along);
         const double variance = e.kappa - clip(covered_, 0.0, e.kappa);
         const double c = e.weight / (noise + settling / static_cast<double>(e.updates + 1));
-        if (variance <= least_variance * e.kappa || variance + 1 / c <= least_spread * e.kappa) return step;
+        if (variance <= least_variance * e.kappa || variance + 1 / c <= least_spread * e.kappa) {
+            shrink_ = fit(e.kappa);
+            return step;
+        }
         double stiffness = 0;
         if constexpr (many<L>) {
             loss.implicit(e.f, 1.0, e.n, e.label(), variance, c, move);
@@ -66,8 +70,6 @@ struct Newton : RuleBase {
         stiffness_ = h;
         weight_ = h / (1 + h * variance);
         for (int j = 0; j < e.n; ++j) move[j] *= keep;
-        if (covered_ > e.kappa)  // rounding: the metric counts as a little smaller
-            for (int i = 0; i < along.points; ++i) along.direction[i] *= e.kappa / covered_;
         return step;
     }
 
@@ -142,12 +144,10 @@ struct Newton : RuleBase {
         }
         row[slot] = row[other] = 0;
         const double variance = kappa - covered();
-        if (variance <= least_variance * kappa) return;
+        if (variance <= least_spread * kappa) return;                                // the others say what is there
         const double share = std::max(0.0, before - (kappa - variance)) / variance;  // which the observation takes
-        const double inner = state.factor * tiles<double>().dot(row.data(), v.data(), n);
-        const double shrink = inner > kappa ? kappa / inner : 1.0;
         pending_.resize(n);
-        for (int i = 0; i < n; ++i) pending_[i] = -shrink * state.factor * v[i];
+        for (int i = 0; i < n; ++i) pending_[i] = -state.factor * v[i];
         pending_[slot] = 1;
         for (std::size_t c = 0; c < coefs.size(); ++c) {
             const double g = (means[c] - tiles<double>().dot(row.data(), coefs[c].data(), n)) / variance;
@@ -160,8 +160,6 @@ struct Newton : RuleBase {
         pending_.assign(n, 0.0);
         const Along along{row, pending_.data(), n};
         solve(along);
-        const double shrink = covered_ > kappa ? kappa / covered_ : 1.0;
-        for (double& x : pending_) x *= shrink;
         weight_ = stiffness_ / (1 + stiffness_ * (kappa - clip(covered_, 0.0, kappa)));
     }
     void removed(int slot) {
@@ -180,8 +178,8 @@ struct Newton : RuleBase {
     void ended() {
         settle();
         stepped_ = false;
-        if (forgetting == 1) return;
-        state.factor *= forgetting;
+        state.factor *= forgetting * shrink_;
+        shrink_ = 1;
         if (state.factor >= smallest_factor) return;
         state.metric.scale(state.factor);
         state.factor = 1;
@@ -189,10 +187,15 @@ struct Newton : RuleBase {
 
 private:
     mutable double covered_ = 0, stiffness_ = 0, weight_ = 0;  // of the last example: k A k, h and w
+    mutable double shrink_ = 1;                                // and the factor by which A is found too large
     mutable Values slope_, product_;
     Values pending_, change_;  // u, as far as it is known; a map of the points that the metric has not seen yet
     int slot_ = -1;            // the slot that it hands over
     bool stepped_ = false;
+
+    // A is at most K^-1, so k A k at most k(x, x): every row that asks for a step checks it. Where rounding has made it larger,
+    // all of A shrinks to that.
+    double fit(double kappa) const { return covered_ > kappa ? kappa / covered_ : 1.0; }
 
     // direction = -A k
     void solve(const Along& along) const {

@@ -94,12 +94,13 @@ class Newton(Rule):
         if loss.adapts and not many and e.weight > 0:
             level = loss.adapt(z, y, e.rate * e.weight)
         rest = Step(keep, 0.0 * z, e.offset, level)
-        e.state["v"] = None
+        e.state.update(v=None, shrink=1.0)
         if not (e.kappa > 0 and e.weight > 0 and np.any(loss.slope(z, y))):
             return rest
-        v, variance, _ = self._look(e.row, e.kappa, e.state)
+        v, variance, shrink = self._look(e.row, e.kappa, e.state)
         weight = e.weight / (self.noise + self.settling / (e.updates + 1))
         if variance <= LEAST_VARIANCE * e.kappa or variance + over(1.0, weight) <= LEAST_SPREAD * e.kappa:
+            e.state["shrink"] = shrink
             return rest
         g = loss.implicit_many(z, y, variance, weight, z) if many else loss.implicit(z, y, variance, weight)
         if not np.any(g):
@@ -110,13 +111,14 @@ class Newton(Rule):
 
     @staticmethod
     def _look(row: Floats, kappa: float, state: dict[str, Any]) -> tuple[Floats, float, float]:
-        """v = A k and the variance at x; and the factor by which A must shrink lest rounding makes it negative."""
+        """v = A k, the variance at x, and the factor by which A shrinks: A is at most K^-1, so k A k at most k(x, x).
+        Every row that asks for a step checks it; where rounding has made it larger, all of A shrinks to that."""
         known = len(state["metric"])
         v = np.zeros(len(row))
         v[:known] = state["factor"] * (state["metric"] @ row[:known])
         covered = float(row @ v)
         shrink = kappa / covered if covered > kappa else 1.0
-        return shrink * v, kappa - min(max(0.0, covered), kappa), shrink
+        return v, kappa - min(max(0.0, covered), kappa), shrink
 
     def variance(self, values: Floats, kappas: Floats, state: dict[str, Any]) -> Floats:
         known = values[: len(state["metric"])]
@@ -217,7 +219,7 @@ class Newton(Rule):
         kernel = kernel.copy()
         kernel[[slot, other]] = 0.0
         v, variance, _ = self._look(kernel, kappa, state)
-        if variance > LEAST_VARIANCE * kappa:
+        if variance > LEAST_SPREAD * kappa:  # else the others say what is there
             share = max(0.0, before - (kappa - variance)) / variance  # of the variance, which the observation takes
             g = (mean - coefs @ kernel) / variance
             u = -v
@@ -238,9 +240,8 @@ class Newton(Rule):
 
     def ended(self, state: dict[str, Any]) -> None:
         state["v"] = None
-        if self.forgetting == 1.0:
-            return
-        state["factor"] *= self.forgetting
+        state["factor"] *= self.forgetting * state["shrink"]
+        state["shrink"] = 1.0
         if state["factor"] < SMALLEST_FACTOR:
             state["metric"] *= state["factor"]
             state["factor"] = 1.0
@@ -252,7 +253,7 @@ class Newton(Rule):
         return {"metric": np.zeros(0), "factor": 1.0}
 
     def unpack(self, state: dict[str, Any], size: int) -> dict[str, Any]:
-        return {"metric": square(state["metric"]), "factor": state["factor"], "v": None, "w": 0.0}
+        return {"metric": square(state["metric"]), "factor": state["factor"], "v": None, "w": 0.0, "shrink": 1.0}
 
     def pack(self, state: dict[str, Any]) -> dict[str, Any]:
         metric = state["metric"]

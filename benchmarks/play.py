@@ -55,7 +55,7 @@ def tried(entry: Entry, setting: Setting, work: Work, limit: int | None) -> floa
     elif work.task == "novelty":  # anomalies come late: fewer streams, not their first rows
         streams = work.tuning[:2]
     else:
-        streams = [stream.first(max(100, limit // 4)) for stream in work.tuning]
+        streams = [stream.first(limit) for stream in work.tuning]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # large steps overflow: that is what is found out here
         try:

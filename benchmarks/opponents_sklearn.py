@@ -56,10 +56,7 @@ class Features(Model):
         Z = X if self.sampler is None else self.sampler.transform(X)
         if self.beside:
             Z = np.hstack([Z, self.beside * X])
-        if not self.seen:  # nothing to predict with
-            guess = np.full(len(y), self.setup.classes[0] if task in CLASSES else 0.0)
-        else:
-            guess = -model.decision_function(Z) if task == "novelty" else model.predict(Z)
+        guess = self._predict(Z)
         if task in CLASSES:
             model.partial_fit(Z, y, classes=None if self.seen else self.setup.classes)
         elif task == "novelty":
@@ -70,6 +67,11 @@ class Features(Model):
             model.partial_fit(Z, y)
         self.seen += len(y)
         return guess
+
+    def _predict(self, Z: np.ndarray) -> np.ndarray:
+        if not self.seen:  # nothing to predict with
+            return np.full(len(Z), self.setup.classes[0] if self.setup.task in CLASSES else 0.0)
+        return -self.model.decision_function(Z) if self.setup.task == "novelty" else self.model.predict(Z)
 
     def size(self) -> int:
         return int(np.asarray(self.model.coef_).shape[-1])

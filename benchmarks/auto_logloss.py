@@ -1,0 +1,190 @@
+"""The prequential log loss of Auto's probabilities beside that of opponents that have some, part of auto.py.
+
+The opponents that learn online choose their settings by log loss on rows before; gradient boosting has the contest's. A
+row before anything is learned has equal probabilities.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import datasets
+import numpy as np
+from entries import FULL, LINEAR, WIDTHS, Entry, Model, Setting, Setup, auto
+from opponents_river import linear
+from opponents_sklearn import Features, Retrained, boosted
+from play import CALL
+from standings import Contest
+from works import WORKS, Series, Work, table
+
+#: The classification works of the contest, and one more.
+SETS: dict[str, Callable[[], Work]] = {
+    **{name: WORKS[name] for name in ("elec2", "SEA", "rotating XOR", "ijcnn1", "a9a", "MNIST 0-4 / 5-9", "MNIST")},
+    "spambase": lambda: table(datasets.spambase(), "binary", 1000),
+}
+LEAST = 1e-6  # of a probability, for all
+TRIES, TRY_ROWS = 12, 2500
+BOOSTED = "HistGradientBoosting, retrained on"
+FEW = {"MNIST": 3000}  # the rows of gradient boosting, a training of which takes minutes there
+
+
+class SureFeatures(Features):
+    """Probabilities of stochastic gradients for the log loss."""
+
+    def __init__(self, setup: Setup, **options: Any) -> None:
+        super().__init__(setup, loss="log_loss", batches=True, **options)
+
+    def _predict(self, Z: np.ndarray) -> np.ndarray:
+        count = len(self.setup.classes)
+        return self.model.predict_proba(Z) if self.seen else np.full((len(Z), count), 1 / count)
+
+
+class SureTrees(Retrained):
+    """Probabilities of a batch machine, as if a row more of each class had come: trees are often sure, and know no
+    class that they have not seen."""
+
+    def _predict(self, X: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(X), len(self.setup.classes)))
+        if self.trained:
+            found[:, np.searchsorted(self.setup.classes, self.model.classes_)] = self.model.predict_proba(X)
+        return (self.trained * found + 1) / (self.trained + found.shape[1])
+
+
+class SureRiver(Model):
+    """Probabilities of river's linear model."""
+
+    def __init__(self, setup: Setup, **options: Any) -> None:
+        self.setup, self.inner = setup, linear(setup, **options)
+
+    def rows(self, X: np.ndarray, y: np.ndarray) -> Any:
+        return self.inner.rows(X, y)
+
+    def step(self, rows: Any) -> np.ndarray:
+        found = []
+        for x, y in rows:
+            known = self.inner.model.predict_proba_one(x)
+            found.append([known.get(label, 0.0) for label in (False, True)] if known else [0.5, 0.5])
+            self.inner.model.learn_one(x, y)
+        return np.array(found)
+
+
+class SureAuto(Model):
+    """Auto's probabilities, made of what `predict_learn` gives: log-odds, or logarithms of probabilities."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup, self.model, self.started = setup, auto(setup).estimator, False
+
+    def step(self, rows: Any) -> np.ndarray:
+        X, y = rows
+        head = []
+        if not self.started:
+            self.started, count = True, len(self.setup.classes)
+            self.model.partial_fit(X[:1], y[:1], classes=self.setup.classes)
+            head, X, y = [np.full((1, count), 1 / count)], X[1:], y[1:]
+        scores = self.model.predict_learn(X, y)
+        if scores.ndim == 1:
+            second = 1 / (1 + np.exp(-np.clip(scores, -500, 500)))
+            return np.vstack([*head, np.column_stack([1 - second, second])])
+        return np.vstack([*head, np.exp(scores)])
+
+
+def sure_trees(setup: Setup, **options: Any) -> SureTrees:
+    """Gradient boosting."""
+    inner = boosted(setup, **options)
+    return SureTrees(setup, inner.model, inner.most)
+
+
+def opponents(work: Work, contest: Contest) -> list[tuple[Entry, list[Setting]]]:
+    """Those with probabilities, and the settings that each may try."""
+    steps = {
+        "step": (0.003, 3.0), "schedule": ["optimal", "constant", "invscaling"], "average": [False, True],
+        "reg": (1e-7, 1e-3),
+    }  # fmt: skip
+    usual: Setting = {"step": 0.01, "schedule": "optimal", "average": False, "reg": 1e-4}
+    mapped, first = {"width": WIDTHS, **steps, "linear": LINEAR}, {"width": 1.0, **usual, "linear": 0.0}
+    online = [
+        Entry("linear SGD", "", (), partial(SureFeatures, sampler=None, size=0), steps, usual),
+        Entry("Nystroem(100) + SGD", "", (), partial(SureFeatures, sampler="Nystroem", size=100), mapped, first),
+        Entry("Nystroem(500) + SGD", "", (), partial(SureFeatures, sampler="Nystroem", size=500), mapped, first),
+    ]
+    if not work.wide:
+        space = {"step": (0.001, 1.0), "reg": (1e-8, 1e-3), "fall": [False, True]}
+        online.append(Entry("river's linear", "", (), SureRiver, space, {"step": 0.01, "reg": 0.0, "fall": False}))
+    found = [(entry, entry.settings(TRIES)) for entry in online]
+    for rows, most in (("4,000 rows", 4000), ("all rows", 10**9)):
+        stored = [one.setting for one in contest.results if (one.work, one.entry) == (work.name, f"{BOOSTED} {rows}")]
+        setting = stored[0] if stored else {"rounds": 100.0, "step": 0.1, "leaves": 31}
+        found.append((Entry(f"{BOOSTED} {rows}", "", (), partial(sure_trees, most=most)), [setting]))
+    return found
+
+
+def losses(entry: Entry, setting: Setting, work: Work, stream: Series) -> np.ndarray:
+    """The log loss of each row."""
+    setup = Setup(work.task, stream.sample, stream.scale, np.array(work.classes), work.level, work.batch)
+    model, found = entry.make(setup, **setting), []
+    for start in range(0, len(stream.y), CALL):
+        part = slice(start, start + CALL)
+        found.append(np.asarray(model.step(model.rows(stream.X[part], stream.y[part]))))
+    truth = np.searchsorted(work.classes, stream.y)
+    return -np.log(np.clip(np.vstack(found)[np.arange(len(truth)), truth], LEAST, 1.0))
+
+
+def tuned(entry: Entry, tries: list[Setting], work: Work) -> Setting:
+    """The setting with the least log loss on the rows before."""
+    if len(tries) == 1:
+        return tries[0]
+
+    def tried(setting: Setting) -> float:
+        with np.errstate(all="ignore"):
+            try:
+                means = [losses(entry, setting, work, one.first(TRY_ROWS)).mean() for one in work.tuning]
+            except (ValueError, ArithmeticError):
+                return np.inf
+        return float(np.nan_to_num(np.mean(means), nan=np.inf))
+
+    return min(tries, key=tried)
+
+
+def measure(name: str, contest: Contest) -> dict[str, Any]:
+    """The mean log loss of everybody on one piece of work; of gradient boosting and Auto also on its first rows."""
+    work = SETS[name]().first(FULL.rows)
+    (stream,) = work.scored
+    few = FEW.get(name, len(stream.y))
+    ours = losses(Entry("Auto", "", (), SureAuto), {}, work, stream)
+    found: dict[str, Any] = {"Auto": float(ours.mean()), "rows": len(ours), "few": few, "first": {}, "all": {}}
+    found["Auto, first rows"] = float(ours[:few].mean())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for entry, tries in opponents(work, contest):
+            setting = tuned(entry, tries, work)
+            slow = entry.name.startswith(BOOSTED)
+            theirs = losses(entry, setting, work, stream.first(few) if slow else stream)
+            found["first" if slow and few < len(ours) else "all"][entry.name] = float(theirs.mean())
+    return found
+
+
+def lower(one: dict[str, Any]) -> bool:
+    """Whether Auto's log loss is below that of all others, on the rows they had."""
+    return one["Auto"] < min(one["all"].values()) and one["Auto, first rows"] < min(one["first"].values(), default=9e9)
+
+
+def shown(found: dict[str, dict[str, Any]]) -> str:
+    """A line for each piece of work."""
+    heads = ["linear SGD", "Nystroem(100) + SGD", "Nystroem(500) + SGD", "river's linear"]
+    heads += [f"{BOOSTED} 4,000 rows", f"{BOOSTED} all rows"]
+    lines = [f"| log loss | Auto | {' | '.join(heads)} |", "|---" * (len(heads) + 2) + "|"]
+    for name, one in found.items():
+        best = min([one["Auto"], *one["all"].values()])
+        cells = []
+        for head in heads:
+            if head in one["first"]:
+                cells.append(f"{one['first'][head]:.4f} († Auto {one['Auto, first rows']:.4f})")
+            else:
+                value = one["all"].get(head)
+                cells.append("" if value is None else f"**{value:.4f}**" if value == best else f"{value:.4f}")
+        own = f"**{one['Auto']:.4f}**" if one["Auto"] == best else f"{one['Auto']:.4f}"
+        lines.append(f"| {name}, {one['rows']:,} rows | {own} | {' | '.join(cells)} |")
+    return "\n".join(lines)

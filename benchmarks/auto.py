@@ -266,8 +266,8 @@ def write(parts: dict[str, Any]) -> None:
     if parts.get("logloss"):
         times += [
             auto_logloss.shown(parts["logloss"]),
-            "Mean over the rows of the contest's streams, each predicted before it is learned; spambase is added to its "
-            "seven classification works. † on the first 3,000 rows.",
+            "Mean over the rows of the contest's streams, each predicted before it is learned; to its seven works of "
+            "classes, spambase is added. † on the first 3,000 rows.",
         ]  # fmt: skip
     each = f"An expert of 256 points and 20 features holds {expert_bytes(256, 20) / 1e6:.2f} MB, one of 100 points"
     times.append(f"{each} {expert_bytes(100, 20) / 1e6:.2f} MB. Processor time of one thread. {machine()}.")
@@ -293,7 +293,6 @@ def main() -> None:
     arguments = parser.parse_args()
     stored = RESULTS / "auto.json"
     parts: dict[str, Any] = json.loads(stored.read_text())["parts"] if stored.exists() else {}
-    contest = Contest.read(RESULTS / "contest.json")
     for part in arguments.part:
         if part == "times":
             parts[part] = measure_times()
@@ -303,7 +302,7 @@ def main() -> None:
             parts[part] = measure_memory(arguments.rows)
         elif part == "logloss":
             for name in arguments.only or auto_logloss.SETS:
-                parts.setdefault(part, {})[name] = auto_logloss.measure(name, contest)
+                parts.setdefault(part, {})[name] = auto_logloss.measure(name)
                 progress(f"log loss, {name}: {parts[part][name]}")
         else:
             for kind in auto_switch.KINDS:

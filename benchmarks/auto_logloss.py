@@ -1,13 +1,14 @@
 """The prequential log loss of Auto's probabilities beside that of opponents that have some, part of auto.py.
 
-The opponents that learn online choose their settings by log loss on rows before; gradient boosting has the contest's. A
-row before anything is learned has equal probabilities.
+The opponents choose their settings by log loss on rows before. A row before anything is learned has equal
+probabilities.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,9 +16,8 @@ import datasets
 import numpy as np
 from entries import FULL, LINEAR, WIDTHS, Entry, Model, Setting, Setup, auto
 from opponents_river import linear
-from opponents_sklearn import Features, Retrained, boosted
+from opponents_sklearn import Features, Retrained, boosted, boosting
 from play import CALL
-from standings import Contest
 from works import WORKS, Series, Work, table
 
 #: The classification works of the contest, and one more.
@@ -97,27 +97,25 @@ def sure_trees(setup: Setup, **options: Any) -> SureTrees:
     return SureTrees(setup, inner.model, inner.most)
 
 
-def opponents(work: Work, contest: Contest) -> list[tuple[Entry, list[Setting]]]:
-    """Those with probabilities, and the settings that each may try."""
+def opponents(work: Work) -> list[Entry]:
+    """Those with probabilities."""
     steps = {
         "step": (0.003, 3.0), "schedule": ["optimal", "constant", "invscaling"], "average": [False, True],
         "reg": (1e-7, 1e-3),
     }  # fmt: skip
     usual: Setting = {"step": 0.01, "schedule": "optimal", "average": False, "reg": 1e-4}
     mapped, first = {"width": WIDTHS, **steps, "linear": LINEAR}, {"width": 1.0, **usual, "linear": 0.0}
-    online = [
+    found = [
         Entry("linear SGD", "", (), partial(SureFeatures, sampler=None, size=0), steps, usual),
         Entry("Nystroem(100) + SGD", "", (), partial(SureFeatures, sampler="Nystroem", size=100), mapped, first),
         Entry("Nystroem(500) + SGD", "", (), partial(SureFeatures, sampler="Nystroem", size=500), mapped, first),
     ]
     if not work.wide:
         space = {"step": (0.001, 1.0), "reg": (1e-8, 1e-3), "fall": [False, True]}
-        online.append(Entry("river's linear", "", (), SureRiver, space, {"step": 0.01, "reg": 0.0, "fall": False}))
-    found = [(entry, entry.settings(TRIES)) for entry in online]
+        found.append(Entry("river's linear", "", (), SureRiver, space, {"step": 0.01, "reg": 0.0, "fall": False}))
     for rows, most in (("4,000 rows", 4000), ("all rows", 10**9)):
-        stored = [one.setting for one in contest.results if (one.work, one.entry) == (work.name, f"{BOOSTED} {rows}")]
-        setting = stored[0] if stored else {"rounds": 100.0, "step": 0.1, "leaves": 31}
-        found.append((Entry(f"{BOOSTED} {rows}", "", (), partial(sure_trees, most=most)), [setting]))
+        like = boosting(f"{BOOSTED} {rows}", most)
+        found.append(replace(like, make=partial(sure_trees, most=most)))
     return found
 
 
@@ -132,23 +130,22 @@ def losses(entry: Entry, setting: Setting, work: Work, stream: Series) -> np.nda
     return -np.log(np.clip(np.vstack(found)[np.arange(len(truth)), truth], LEAST, 1.0))
 
 
-def tuned(entry: Entry, tries: list[Setting], work: Work) -> Setting:
+def tuned(entry: Entry, work: Work) -> Setting:
     """The setting with the least log loss on the rows before."""
-    if len(tries) == 1:
-        return tries[0]
+    rows = entry.wide_tuning if work.wide and entry.wide_tuning else TRY_ROWS
 
     def tried(setting: Setting) -> float:
         with np.errstate(all="ignore"):
             try:
-                means = [losses(entry, setting, work, one.first(TRY_ROWS)).mean() for one in work.tuning]
+                means = [losses(entry, setting, work, one.first(rows)).mean() for one in work.tuning]
             except (ValueError, ArithmeticError):
                 return np.inf
         return float(np.nan_to_num(np.mean(means), nan=np.inf))
 
-    return min(tries, key=tried)
+    return min(entry.settings(TRIES), key=tried)
 
 
-def measure(name: str, contest: Contest) -> dict[str, Any]:
+def measure(name: str) -> dict[str, Any]:
     """The mean log loss of everybody on one piece of work; of gradient boosting and Auto also on its first rows."""
     work = SETS[name]().first(FULL.rows)
     (stream,) = work.scored
@@ -158,9 +155,11 @@ def measure(name: str, contest: Contest) -> dict[str, Any]:
     found["Auto, first rows"] = float(ours[:few].mean())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for entry, tries in opponents(work, contest):
-            setting = tuned(entry, tries, work)
+        setting: Setting = {}
+        for entry in opponents(work):
             slow = entry.name.startswith(BOOSTED)
+            if not entry.name.endswith("all rows"):  # which takes the settings of the last 4,000
+                setting = tuned(entry, work)
             theirs = losses(entry, setting, work, stream.first(few) if slow else stream)
             found["first" if slow and few < len(ours) else "all"][entry.name] = float(theirs.mean())
     return found

@@ -121,6 +121,7 @@ def opponents(work: Work) -> list[Entry]:
 
 def losses(entry: Entry, setting: Setting, work: Work, stream: Series) -> np.ndarray:
     """The log loss of each row."""
+    stream = stream.unscaled() if entry.raw else stream
     setup = Setup(work.task, stream.sample, stream.scale, np.array(work.classes), work.level, work.batch)
     model, found = entry.make(setup, **setting), []
     for start in range(0, len(stream.y), CALL):

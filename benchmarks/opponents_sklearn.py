@@ -170,7 +170,8 @@ def boosting(name: str, most: int, like: str = "") -> Entry:
     """What most people would do instead: gradient boosting, trained again now and then. First, its defaults."""
     space = {"rounds": (20.0, 200.0), "step": (0.02, 0.3), "leaves": [5, 15, 31]}
     usual = {"rounds": 100.0, "step": 0.1, "leaves": 31}
-    return Entry(name, "batch", SUPERVISED, partial(boosted, most=most), space, usual, wide_tuning=400, like=like)
+    make = partial(boosted, most=most)
+    return Entry(name, "batch", SUPERVISED, make, space, usual, wide_tuning=400, raw=True, like=like)
 
 
 _BOOSTED = "HistGradientBoosting, retrained on 4,000 rows"

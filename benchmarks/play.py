@@ -30,7 +30,7 @@ def play(entry: Entry, setting: Setting, work: Work, streams: list[Series]) -> P
     """A new model for every stream; each call's rows are predicted, then learned."""
     before = _peak(reset=True)
     predictions, seconds, size = [], 0.0, None
-    for stream in streams:
+    for stream in (one.unscaled() for one in streams) if entry.raw else streams:
         setup = Setup(work.task, stream.sample, stream.scale, np.array(work.classes), work.level, work.batch)
         guess = np.empty(len(stream.y))
         start = time.process_time()

@@ -17,6 +17,7 @@ import numpy as np
 from entries import FULL, LINEAR, WIDTHS, Entry, Model, Setting, Setup, auto
 from opponents_river import linear
 from opponents_sklearn import Features, Retrained, boosted, boosting
+from opponents_vw import linear as vowpal
 from play import CALL
 from works import WORKS, Series, Work, table
 
@@ -71,6 +72,30 @@ class SureRiver(Model):
         return np.array(found)
 
 
+class SureVowpal(Model):
+    """Probabilities of Vowpal Wabbit's linear learner, for two classes: its score for the logistic loss is log-odds."""
+
+    def __init__(self, setup: Setup, **options: Any) -> None:
+        self.inner = vowpal(setup, loss="logistic", **options)
+
+    def rows(self, X: np.ndarray, y: np.ndarray) -> Any:
+        return self.inner.rows(X, y)
+
+    def step(self, rows: Any) -> np.ndarray:
+        scores = []
+        for example in rows:
+            self.inner.workspace.learn(example)  # which predicts first
+            scores.append(example.get_simplelabel_prediction())
+            self.inner.workspace.finish_example(example)
+        return _two(np.array(scores))
+
+
+def _two(scores: np.ndarray) -> np.ndarray:
+    """The probabilities of two classes, by log-odds."""
+    second = 1 / (1 + np.exp(-np.clip(scores, -500, 500)))
+    return np.column_stack([1 - second, second])
+
+
 class SureAuto(Model):
     """Auto's probabilities, made of what `predict_learn` gives: log-odds, or logarithms of probabilities."""
 
@@ -85,10 +110,7 @@ class SureAuto(Model):
             self.model.partial_fit(X[:1], y[:1], classes=self.setup.classes)
             head, X, y = [np.full((1, count), 1 / count)], X[1:], y[1:]
         scores = self.model.predict_learn(X, y)
-        if scores.ndim == 1:
-            second = 1 / (1 + np.exp(-np.clip(scores, -500, 500)))
-            return np.vstack([*head, np.column_stack([1 - second, second])])
-        return np.vstack([*head, np.exp(scores)])
+        return np.vstack([*head, _two(scores) if scores.ndim == 1 else np.exp(scores)])
 
 
 def sure_trees(setup: Setup, **options: Any) -> SureTrees:
@@ -113,6 +135,10 @@ def opponents(work: Work) -> list[Entry]:
     if not work.wide:
         space = {"step": (0.001, 1.0), "reg": (1e-8, 1e-3), "fall": [False, True]}
         found.append(Entry("river's linear", "", (), SureRiver, space, {"step": 0.01, "reg": 0.0, "fall": False}))
+    if work.task == "binary":
+        space = {"step": (0.01, 10.0), "power": [0.0, 0.25, 0.5], "reg": (1e-9, 1e-5), "pairs": [False, True]}
+        first = {"step": 0.5, "power": 0.5, "reg": 0.0, "pairs": False}
+        found.append(Entry("Vowpal Wabbit's linear", "", (), SureVowpal, space, first))
     for rows, most in (("4,000 rows", 4000), ("all rows", 10**9)):
         like = boosting(f"{BOOSTED} {rows}", most)
         found.append(replace(like, make=partial(sure_trees, most=most)))
@@ -173,7 +199,7 @@ def lower(one: dict[str, Any]) -> bool:
 
 def shown(found: dict[str, dict[str, Any]]) -> str:
     """A line for each piece of work."""
-    heads = ["linear SGD", "Nystroem(100) + SGD", "Nystroem(500) + SGD", "river's linear"]
+    heads = ["linear SGD", "Nystroem(100) + SGD", "Nystroem(500) + SGD", "river's linear", "Vowpal Wabbit's linear"]
     heads += [f"{BOOSTED} 4,000 rows", f"{BOOSTED} all rows"]
     lines = [f"| log loss | Auto | {' | '.join(heads)} |", "|---" * (len(heads) + 2) + "|"]
     for name, one in found.items():

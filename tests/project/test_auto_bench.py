@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-pytest.importorskip("river", reason="river is not installed")
+for library in ("river", "vowpalwabbit"):
+    pytest.importorskip(library, reason=f"{library} is not installed")
 
 import auto  # noqa: E402
 import auto_logloss  # noqa: E402

@@ -87,6 +87,8 @@ def contest_rows(contest: Contest) -> list[Row]:
         text = f"{middle:.1f}x in the middle, {low[0]:.1f}x on {low[1]}"
         rows.append(Row("pace beside the faster of the two", text, "", "10x", low[0], True))
     for name, more in sizes.items():
+        if not more:
+            continue
         worst = sorted(more, key=lambda one: -more[one])
         over = [f"{one} {more[one]:+.1%}" for one in worst if more[one] > 0.03]
         text = f"{more[worst[0]]:+.1%} on {worst[0]}" + (f"; above 3 %: {', '.join(over)}" if over else "")
@@ -260,6 +262,8 @@ def own_rows(parts: dict[str, Any]) -> list[Row]:
 
 def write(parts: dict[str, Any]) -> None:
     """The tables of the page, and everything as JSON."""
+    stored = RESULTS / "auto.json"
+    stored.write_text(json.dumps({"machine": machine(), "parts": parts}, indent=1) + "\n")
     contest = Contest.read(RESULTS / "contest.json")
     first, second = contest_rows(contest), own_rows(parts)
     errors = f"{table(first)}\n\n{contest_table(contest)}\n\nBold: the lowest of its line. {machine()}."
@@ -285,7 +289,7 @@ def write(parts: dict[str, Any]) -> None:
     publish("auto", errors, page)
     publish("auto_times", "\n\n".join(times), page)
     record = {"machine": machine(), "parts": parts, "rows": [vars(row) for row in first + second]}
-    (RESULTS / "auto.json").write_text(json.dumps(record, indent=1) + "\n")
+    stored.write_text(json.dumps(record, indent=1) + "\n")
 
 
 PARTS = ("times", "forest", "logloss", "switch", "memory")

@@ -278,7 +278,7 @@ def write(parts: dict[str, Any]) -> None:
         times += [
             auto_logloss.shown(parts["logloss"]),
             "Mean over the rows of the contest's streams, each predicted before it is learned; to its seven works of "
-            "classes, spambase is added. † on the first 3,000 rows.",
+            "classes, spambase is added. † on the first 1,500 rows.",
         ]  # fmt: skip
     each = f"An expert of 256 points and 20 features holds {expert_bytes(256, 20) / 1e6:.2f} MB, one of 100 points"
     times.append(f"{each} {expert_bytes(100, 20) / 1e6:.2f} MB. Processor time of one thread. {machine()}.")

@@ -182,14 +182,12 @@ def measure(name: str) -> dict[str, Any]:
     found["Auto, first rows"] = float(ours[:few].mean())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        setting: Setting = {}
         for entry in opponents(work):
-            slow = entry.name.startswith(BOOSTED)
-            if not entry.name.endswith("all rows"):  # which takes the settings of the last 4,000
+            slow, again = entry.name.startswith(BOOSTED), entry.name.endswith("all rows")
+            if not again:  # which takes the settings of the last 4,000, and is the same until then
                 setting = tuned(entry, work)
-            elif few <= 4000:  # and is the same then
-                continue
-            theirs = losses(entry, setting, work, stream.first(few) if slow else stream)
+            if not again or few > 4000:
+                theirs = losses(entry, setting, work, stream.first(few) if slow else stream)
             found["first" if slow and few < len(ours) else "all"][entry.name] = float(theirs.mean())
     return found
 

@@ -199,11 +199,12 @@ def later(contest: Contest) -> str:
     """Which entries are of another run than the rest, and when both were."""
     runs: dict[str, list[str]] = {}
     for one in contest.results:
-        if one.run and one.entry not in runs.setdefault(one.run, []):
-            runs[one.run].append(one.entry)
+        family = one.entry.partition(",")[0]
+        if one.run and family not in runs.setdefault(one.run, []):
+            runs[one.run].append(family)
     if not runs:
         return ""
-    some = "; ".join(f"of {run}: {', '.join(names)}" for run, names in runs.items())
+    some = "; ".join(f"{', '.join(names)}: of {run}" for run, names in runs.items())
     rest = f"the others: of the whole run of {contest.when}" if contest.when else "the others: of an earlier whole run"
     return f"Lines of more than one run, on the same rows: {some} (◦ in the long tables); {rest}."
 
@@ -230,6 +231,7 @@ def losses(contest: Contest) -> list[str]:
             one for _, libraries, _ in COLUMNS[2:] for limited in (False, True)
             for one in contest.bests(subject, libraries, limited)
         ]  # fmt: skip
+        others += [one for one in contest.of(subject, "batch") if one not in others]
         better = [one for one in others if beats(subject, one, ours)]
         if better:
             lines.append(f"{subject.name}: {'; '.join(_ahead(ours, one) for one in better)}.")

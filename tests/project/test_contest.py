@@ -191,7 +191,7 @@ def test_lines_of_a_later_run_are_said():
         ("Gossamer", 0.25, "2020-03-04"),
     ]
     for table in (standings.front(new), standings.every(new)):
-        assert "of 2020-03-04: x (◦ in the long tables); the others: of the whole run of 2020-01-02." in table
+        assert "x: of 2020-03-04 (◦ in the long tables); the others: of the whole run of 2020-01-02." in table
     assert "| **Gossamer: x** ◦ |" in standings.every(new)
     elsewhere = old.renewed(replace(fresh, machine="another"), ())
     assert elsewhere.results[-1].run == "2020-03-04, another"

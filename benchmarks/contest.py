@@ -6,6 +6,7 @@ process of its own, from nothing, each row predicted before it is learned. One t
 
     python benchmarks/contest.py                # everything: the first 15,000 rows of each set
     python benchmarks/contest.py --only elec2   # one data set, printed
+    python benchmarks/contest.py --entries Auto # those with this in their name, their lines put beside the stored ones
     python benchmarks/contest.py --quick        # seconds, on made-up data, printed
 """
 
@@ -18,9 +19,11 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 from entries import BASELINES, FULL, GOSSAMER, SHORT, TRIAL, Effort, Entry, Setting
@@ -63,22 +66,27 @@ def processes(count: int, fresh: bool) -> ProcessPoolExecutor:
 def tuned(workers: ProcessPoolExecutor, work: Work, takes_part: list[Entry], effort: Effort) -> list[Setting]:
     """The best setting of each entry on the streams that are not scored: wide at first, then around the best so far."""
     bare = replace(work, scored=[])
-    best: list[tuple[float, Setting | None]] = [(np.inf, None)] * len(takes_part)
+    names = {entry.name for entry in takes_part}
+    alone = [entry for entry in takes_part if entry.like not in names]
+    best: dict[str, tuple[float, Setting | None]] = {_key(entry): (np.inf, None) for entry in alone}
     for turn, count in enumerate(effort.settings):
-        tries = [
-            entry.settings(count, setting, 0.5**turn) for entry, (_, setting) in zip(takes_part, best, strict=True)
-        ]
-        jobs = [
-            [workers.submit(tried, entry, setting, bare, entry.limit(effort, work.wide)) for setting in some]
-            for entry, some in zip(takes_part, tries, strict=True)
-        ]
-        for index, (some, losses) in enumerate(zip(tries, jobs, strict=True)):
-            found = [(job.result(), setting) for setting, job in zip(some, losses, strict=True)]
-            best[index] = min([best[index], *found], key=lambda one: one[0])  # the first, if all are infinite: None
-    for entry, (_, setting) in zip(takes_part, best, strict=True):
-        if setting is None:
+        jobs = []
+        for entry in alone:
+            some = entry.settings(count, best[_key(entry)][1], 0.5**turn)
+            limit = entry.tuning_limit(effort, work.wide)
+            jobs += [(entry, setting, workers.submit(tried, entry, setting, bare, limit)) for setting in some]
+        for entry, setting, job in jobs:
+            if job.result() < best[_key(entry)][0]:  # the first, if all are infinite: None
+                best[_key(entry)] = job.result(), setting
+    found = {name: setting for name, (_, setting) in best.items() if setting is not None}
+    for entry in alone:
+        if _key(entry) not in found:
             raise RuntimeError(f"{entry.library}, {entry.name}: every setting fell apart on {work.name}")
-    return [setting for _, setting in best if setting is not None]
+    return [found[_key(entry, entry.like if entry.like in names else "")] for entry in takes_part]
+
+
+def _key(entry: Entry, name: str = "") -> str:
+    return f"{entry.library}, {name or entry.name}"
 
 
 def result(work: Work, entry: Entry, setting: Setting, played: Played, marks: set[int]) -> Result:
@@ -91,16 +99,21 @@ def result(work: Work, entry: Entry, setting: Setting, played: Played, marks: se
     )  # fmt: skip
 
 
-def compete(names: list[str], works: dict[str, Callable[[], Work]], effort: Effort) -> Contest:
-    """Everybody on every piece of work."""
+def compete(
+    names: list[str], works: dict[str, Callable[[], Work]], effort: Effort, some: Sequence[str] = ("",)
+) -> Contest:
+    """Everybody, or those whose name has one of ``some`` in it, on every piece of work."""
     subjects, results = [], []
     everybody = entries()
     with processes(2, fresh=False) as tuners, processes(1, fresh=True) as players:
         for name in names:
             work = works[name]().first(effort.rows)
-            takes_part = [entry for entry in everybody if work.task in entry.tasks]
+            there = [entry for entry in everybody if work.task in entry.tasks]
+            marks = {min(entry.limit(effort, work.wide) or work.longest, work.longest) for entry in there}
+            takes_part = [entry for entry in there if any(part in entry.name for part in some)]
+            if not takes_part:
+                continue
             limits = [entry.limit(effort, work.wide) for entry in takes_part]
-            marks = {min(limit or work.longest, work.longest) for limit in limits}
             start = time.monotonic()
             settings = tuned(tuners, work, takes_part, effort)
             middle = time.monotonic()
@@ -112,7 +125,26 @@ def compete(names: list[str], works: dict[str, Callable[[], Work]], effort: Effo
             subjects.append(Subject(name, work.metric, work.higher, work.about))
             end = time.monotonic()
             progress(f"{name}: settings took {middle - start:.0f} s, the scored rows {end - middle:.0f} s")
-    return Contest(subjects, results, machine(), missing(), sum(effort.settings))
+    return Contest(subjects, results, machine(), missing(), sum(effort.settings), today())
+
+
+def today() -> str:
+    """The date."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def renew(path: Path, names: list[str], some: Sequence[str]) -> Contest:
+    """Some entries on some pieces of work, their lines in place of the stored ones; those of entries that are no more
+    leave. It is written after each piece of work."""
+    contest = Contest.read(path)
+    for name in names:
+        fresh = compete([name], WORKS, FULL, some)
+        present = {(entry.library, entry.name) for entry in entries()}
+        libraries = {library for library, _ in present}  # lines of those that are not installed here stay
+        gone = {(one.library, one.entry) for one in contest.results if one.library in libraries} - present
+        contest = contest.renewed(fresh, gone)
+        contest.write(path)
+    return contest
 
 
 def main() -> None:
@@ -120,6 +152,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="made-up data and few settings, to try the script")
     parser.add_argument("--only", metavar="NAME", action="append", help="this data set; the tables are printed only")
     parser.add_argument("--short", action="store_true", help="a tenth of the work: fewer rows and settings")
+    parser.add_argument(
+        "--entries", metavar="PART", nargs="+", help="only entries with this in their name; with stored ones, the rest"
+    )
     parser.add_argument("--again", action="store_true", help="write tables and picture from the last results")
     arguments = parser.parse_args()
     works = QUICK if arguments.quick else WORKS
@@ -129,10 +164,14 @@ def main() -> None:
         sys.exit(f"There is no {unknown[0]!r}; there are {', '.join(works)}.")
     if arguments.again:
         contest = Contest.read(RESULTS / "contest.json")
+    elif arguments.entries and not arguments.quick and not arguments.short:
+        contest = renew(RESULTS / "contest.json", names, arguments.entries)
     else:
-        contest = compete(names, works, TRIAL if arguments.quick else SHORT if arguments.short else FULL)
+        effort = TRIAL if arguments.quick else SHORT if arguments.short else FULL
+        contest = compete(names, works, effort, arguments.entries or ("",))
     print(every(contest), front(contest), sep="\n\n")
-    if not arguments.quick and not arguments.only:
+    kept = arguments.again or arguments.entries or not arguments.only
+    if kept and not arguments.quick and not arguments.short:
         contest.write(RESULTS / "contest.json")
         publish("contest", front(contest))
         publish("contest_all", every(contest), RESULTS.parents[1] / "docs" / "benchmarks.md")

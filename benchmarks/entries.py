@@ -85,12 +85,20 @@ class Entry:
     usual: Setting = field(default_factory=dict)
     slow: str = "never"
     made_of: str = ""  # what `Model.size` counts
+    wide_tuning: int | None = None  # the rows it chooses settings on where a row is wide, if training takes minutes
+    raw: bool = False  # whether it gets rows before scaling: a scale that moves blurs the thresholds of trees
+    like: str = ""  # the entry whose settings it takes: on as few rows as they are chosen on, the two hardly differ
 
     def limit(self, effort: Effort, wide: bool) -> int | None:
         """How many rows of each stream it is given, None for all."""
         if self.slow == "always" or (wide and self.slow == "wide"):
             return effort.slow_wide if wide else effort.slow
         return None
+
+    def tuning_limit(self, effort: Effort, wide: bool) -> int | None:
+        """How many rows of each stream it chooses its settings on, None for all."""
+        limit = self.limit(effort, wide)
+        return max(100, limit // 4) if limit is not None else self.wide_tuning if wide else None
 
     def settings(self, count: int, best: Setting | None = None, side: float = 1.0) -> list[Setting]:
         """So many, the same in every run: the usual one and points of a Latin hypercube in all the space; or points in
@@ -205,6 +213,21 @@ def newton(setup: Setup, *, width: float, linear: float = 0.0, loss: str = "squa
     return Ours(setup, gossamer.NewtonRegressor(made, **more, **options))
 
 
+class Untuned(Ours):
+    """A mixture: what it is made of are the points of all experts that are awake."""
+
+    def size(self) -> int:
+        return sum(len(learner.births) for _, _, learner in self.estimator.learner_.experts())
+
+
+def auto(setup: Setup, **options: Any) -> Untuned:
+    """The estimators without settings, as they come."""
+    if setup.task in CLASSES:
+        return Untuned(setup, gossamer.AutoClassifier(**options))
+    quantile = setup.level if setup.task == "quantile" else None
+    return Untuned(setup, gossamer.AutoRegressor(quantile=quantile, **options))
+
+
 def _task(setup: Setup, loss: str) -> dict[str, Any]:
     """The loss, for many classes one of two, and an intercept where there can be one, as the opponents have."""
     if setup.task == "multiclass":
@@ -257,6 +280,8 @@ def second_order(name: str, budget: Budget) -> Entry:
 
 
 GOSSAMER = [
+    Entry("Auto", "Gossamer", SUPERVISED, auto, made_of="points of experts"),
+    Entry("Auto, 100 points", "Gossamer", SUPERVISED, partial(auto, budget=100), made_of="points of experts"),
     second_order("Newton, Project(100)", Project(100)),
     second_order("Newton, Project(256)", Project(256)),
     second_order("Newton, Project(500)", Project(500)),

@@ -30,7 +30,7 @@ def play(entry: Entry, setting: Setting, work: Work, streams: list[Series]) -> P
     """A new model for every stream; each call's rows are predicted, then learned."""
     before = _peak(reset=True)
     predictions, seconds, size = [], 0.0, None
-    for stream in streams:
+    for stream in (one.unscaled() for one in streams) if entry.raw else streams:
         setup = Setup(work.task, stream.sample, stream.scale, np.array(work.classes), work.level, work.batch)
         guess = np.empty(len(stream.y))
         start = time.process_time()
@@ -55,7 +55,7 @@ def tried(entry: Entry, setting: Setting, work: Work, limit: int | None) -> floa
     elif work.task == "novelty":  # anomalies come late: fewer streams, not their first rows
         streams = work.tuning[:2]
     else:
-        streams = [stream.first(max(100, limit // 4)) for stream in work.tuning]
+        streams = [stream.first(limit) for stream in work.tuning]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # large steps overflow: that is what is found out here
         try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 LIBRARIES = ("Gossamer", "scikit-learn", "river", "Vowpal Wabbit", "batch", "baseline")
-HEADS = {"batch": "batch, retrained", "baseline": "no learning"}
+AUTO = "Auto"  # the entry without settings that the front page shows
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,17 @@ class Result:
     megabytes: float
     size: int | None
     made_of: str
+    run: str = ""  # if it was measured later than the whole: when, and where if that was elsewhere
 
     @property
     def score(self) -> float:
         """On all rows it was given."""
         return self.scores[self.rows]
+
+    @property
+    def untuned(self) -> bool:
+        """Whether it has no settings, and learns."""
+        return not self.setting and self.library != "baseline"
 
     @property
     def title(self) -> str:
@@ -57,10 +64,23 @@ class Contest:
     machine: str
     missing: list[str]
     settings: int  # tried by every entry
+    when: str = ""
 
     def of(self, subject: Subject, library: str | None = None) -> list[Result]:
         """The results on one piece of work."""
         return [one for one in self.results if one.work == subject.name and library in (None, one.library)]
+
+    def bests(self, subject: Subject, libraries: Iterable[str], limited: bool, tuned: bool = True) -> list[Result]:
+        """The entry with the best score of some libraries, of those with all rows or with fewer; none, or one."""
+        there = [
+            one for library in libraries for one in self.of(subject, library)
+            if one.limited == limited and (not one.untuned if tuned else one.entry == AUTO or one.library == "baseline")
+        ]  # fmt: skip
+        return sorted(there, key=lambda one: (_loss(subject, one.score), -one.rows_per_second))[:1]
+
+    def ahead(self, subject: Subject, libraries: Iterable[str], tuned: bool) -> Result | None:
+        """The entry with the best score of some libraries on all rows, tuned or untuned."""
+        return next(iter(self.bests(subject, libraries, False, tuned)), None)
 
     def best(self, subject: Subject, library: str) -> list[Result]:
         """The best entry of a library on all rows (of those within a hundredth of the best score, the fastest), and the
@@ -71,6 +91,20 @@ class Contest:
             for limited in (False, True)
         )
         return whole + [one for one in fewer if not whole or beats(subject, one, whole[0])]
+
+    def renewed(self, fresh: Contest, gone: Iterable[tuple[str, str]]) -> Contest:
+        """With the lines of a later run in place of those of the same entries, and without entries that are no more."""
+        known = {one.name for one in self.subjects}
+        if not known >= {one.name for one in fresh.subjects} or self.settings != fresh.settings:
+            raise ValueError("the later run has other works or another number of settings: run everything")
+        run = fresh.when if fresh.machine == self.machine else f"{fresh.when}, {fresh.machine}"
+        replaced = {(one.work, one.library, one.entry) for one in fresh.results}
+        dropped = set(gone)
+        kept = [
+            one for one in self.results
+            if (one.work, one.library, one.entry) not in replaced and (one.library, one.entry) not in dropped
+        ]  # fmt: skip
+        return replace(self, results=kept + [replace(one, run=run) for one in fresh.results])
 
     def write(self, path: Path) -> None:
         """As JSON."""
@@ -85,7 +119,7 @@ class Contest:
             for one in raw["results"]
         ]
         subjects = [Subject(**one) for one in raw["subjects"]]
-        return Contest(subjects, results, raw["machine"], raw["missing"], raw["settings"])
+        return Contest(**{**raw, "subjects": subjects, "results": results})
 
 
 def _loss(subject: Subject, score: float) -> float:
@@ -122,51 +156,97 @@ def speed(rows_per_second: float) -> str:
 
 # ---------------------------------------------------------------------------------------------------- the front page
 
+#: The columns of the front page: a head, the libraries, and whether their entries have settings that were chosen.
+COLUMNS = (
+    ("Auto, no settings", ("Gossamer",), False),
+    ("Gossamer, tuned", ("Gossamer",), True),
+    ("other libraries online, tuned", ("scikit-learn", "river", "Vowpal Wabbit"), True),
+    ("retrained, tuned", ("batch",), True),
+    ("no learning", ("baseline",), False),
+)
+
 
 def front(contest: Contest) -> str:
-    """One line for each piece of work, each library by its best entry; then where Gossamer loses."""
-    heads = [HEADS.get(library, library) for library in LIBRARIES]
+    """One line for each piece of work: Auto beside the best of everybody else; then where it loses."""
+    heads = [head for head, _, _ in COLUMNS]
     lines = [f"| data, score | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     for subject in contest.subjects:
-        shown = [contest.best(subject, library) for library in LIBRARIES]
-        present = [one for some in shown for one in some]
-        cells = ["; ".join(_cell(subject, one, present) for one in some) for some in shown]
+        shown = [contest.ahead(subject, libraries, tuned) for _, libraries, tuned in COLUMNS]
+        present = [one for one in shown if one is not None]
+        cells = ["" if one is None else _cell(subject, one, present) for one in shown]
         arrow = ", higher is better" if subject.higher else ""
         lines.append(f"| {subject.name}: {subject.metric}{arrow} | {' | '.join(cells)} |")
     lost = "\n".join(f"- {sentence}" for sentence in losses(contest)) or "- nowhere in this run"
     note = (
-        "Each library by its best entry (the fastest within a hundredth of its best score): score, and rows per "
-        "second. Bold: nobody who had these rows is better. † on the first rows only, as it is "
-        "slow; shown if it is its library's best there. Every entry chose among "
-        f"{contest.settings} settings on rows that are not scored. One thread. All entries, with memory and settings: "
-        "docs/benchmarks.md."
+        "The best entry of each column on all rows: score, rows per second, name. Bold: nobody is better. Auto "
+        "(`AutoClassifier()`, `AutoRegressor()`) has no settings and saw no row before; everybody else chose among "
+        f"{contest.settings} settings on rows that are not scored. One thread. All entries: docs/benchmarks.md."
     )
     absent = "".join(f" Not installed in this run: {name}." for name in contest.missing)
-    return "\n".join([*lines, "", f"{note}{absent} {contest.machine}.", "", "Where it loses:", "", lost])
+    parts = [
+        *lines,
+        "",
+        f"{note}{absent} {contest.machine}. {later(contest)}".rstrip(),
+        "",
+        "Where it loses:",
+        "",
+        lost,
+    ]
+    return "\n".join(parts)
+
+
+def later(contest: Contest) -> str:
+    """Which entries are of another run than the rest, and when both were."""
+    runs: dict[str, list[str]] = {}
+    for one in contest.results:
+        family = one.entry.partition(",")[0]
+        if one.run and family not in runs.setdefault(one.run, []):
+            runs[one.run].append(family)
+    if not runs:
+        return ""
+    some = "; ".join(f"{', '.join(names)}: of {run}" for run, names in runs.items())
+    rest = f"the others: of the whole run of {contest.when}" if contest.when else "the others: of an earlier whole run"
+    return f"Lines of more than one run, on the same rows: {some} (◦ in the long tables); {rest}."
 
 
 def _cell(subject: Subject, one: Result, present: list[Result]) -> str:
-    unbeaten = not any(beats(subject, other, one) for other in present if other.rows >= one.rows)
+    unbeaten = not any(beats(subject, other, one) for other in present)
     score = f"**{number(one.score)}**" if unbeaten else number(one.score)
-    mark = "†" if one.limited else ""
-    return f"{score}{mark}" if one.library == "baseline" else f"{score}{mark}, {speed(one.rows_per_second)}"
+    if one.library == "baseline":
+        return score
+    name = "" if one.untuned else f", {one.entry}" if one.library == "Gossamer" else f", {one.title}"
+    return f"{score}, {speed(one.rows_per_second)}{name}"
 
 
 def losses(contest: Contest) -> list[str]:
-    """Where the best entry of another library has a better score than Gossamer's best, a line for each piece of work;
-    and, in one line, where one is only faster."""
-    lines, faster = [], []
+    """Where others have a better score than Auto (or, where there is none, Gossamer's best), also those that had fewer
+    rows on these; where Gossamer tuned by hand has; and how often one is only faster."""
+    lines, ours_tuned, faster = [], [], []
     for subject in contest.subjects:
-        ours = contest.best(subject, "Gossamer")[0]
-        others = [one for library in LIBRARIES[1:] for one in contest.best(subject, library)]
-        ahead = [one for one in others if beats(subject, one, ours)]
-        if ahead:
-            lines.append(f"{subject.name}: {'; '.join(_ahead(ours, one) for one in ahead)}.")
-        quick = [one for one in others if one not in ahead and _pace(ours, one) > 1 and one.library != "baseline"]
+        auto, tuned = (contest.ahead(subject, ("Gossamer",), how) for how in (False, True))
+        ours = auto or tuned
+        if ours is None:
+            continue
+        others = [
+            one for _, libraries, _ in COLUMNS[2:] for limited in (False, True)
+            for one in contest.bests(subject, libraries, limited)
+        ]  # fmt: skip
+        others += [one for one in contest.of(subject, "batch") if one not in others]
+        better = [one for one in others if beats(subject, one, ours)]
+        if better:
+            lines.append(f"{subject.name}: {'; '.join(_ahead(ours, one) for one in better)}.")
+        if auto and tuned and beats(subject, tuned, auto):
+            ours_tuned.append(f"{subject.name} ({tuned.entry}: {number(tuned.score)} to {number(auto.score)})")
+        quick = [one for one in others if one not in better and _pace(ours, one) > 1 and one.library != "baseline"]
         if quick:
-            some = ", ".join(f"{one.title} ({_pace(ours, one):.1f} times)" for one in quick)
-            faster.append(f"{subject.name}: {some}")
-    return lines + ([f"Faster, with a worse score: {'; '.join(faster)}."] if faster else [])
+            faster.append((max(_pace(ours, one) for one in quick), subject.name))
+    if ours_tuned:
+        lines.append(f"To Gossamer itself, tuned: {', '.join(ours_tuned)}.")
+    if faster:
+        pace, where = max(faster)
+        on = "one work" if len(faster) == 1 else f"{len(faster)} works"
+        lines.append(f"In time: another best is faster with a worse score on {on}, {pace:,.1f} times on {where}.")
+    return lines
 
 
 def _pace(ours: Result, theirs: Result) -> float:
@@ -180,7 +260,7 @@ def _ahead(ours: Result, theirs: Result) -> str:
     if theirs.library == "baseline":
         return scores
     pace = _pace(ours, theirs)
-    return f"{scores}, {pace:.1f} times as fast" if pace >= 1 else f"{scores}, {1 / pace:,.1f} times as slow"
+    return f"{scores}, {pace:,.1f} times as fast" if pace >= 1 else f"{scores}, {1 / pace:,.1f} times as slow"
 
 
 # ---------------------------------------------------------------------------------------------------- the long table
@@ -188,7 +268,7 @@ def _ahead(ours: Result, theirs: Result) -> str:
 
 def every(contest: Contest) -> str:
     """Every entry on every piece of work."""
-    parts = [f"{contest.machine}."]
+    parts = [f"{contest.machine}. {later(contest)}".rstrip()]
     for subject in contest.subjects:
         there = contest.of(subject)
         common = min(one.rows for one in there)
@@ -200,6 +280,7 @@ def every(contest: Contest) -> str:
         for one in sorted(there, key=lambda one: (LIBRARIES.index(one.library), _loss(subject, one.scores[common]))):
             name = f"{one.library}: {one.entry}" if one.library not in ("batch", "baseline") else one.entry
             name = f"**{name}**" if id(one) in bests else name
+            name = f"{name} ◦" if one.run else name
             score = number(one.score) + (f" († {one.rows:,} rows)" if one.limited else "")
             less = f" {number(one.scores[common])} |" if limited else ""
             size = "" if one.size is None else f"{one.size:,} {one.made_of}"

@@ -20,11 +20,13 @@ from gossamer.synthetic import rotating_xor, rotating_xor_error
 
 @dataclass(frozen=True)
 class Series:
-    """One stream: rows, targets, and rows known before it starts (to choose landmarks and widths from)."""
+    """One stream: rows, targets, and rows known before it starts (to choose landmarks and widths from); and, if rows
+    are scaled, what they were before, for those who need no scaling."""
 
     X: np.ndarray
     y: np.ndarray
     sample: np.ndarray
+    raw: np.ndarray | None = None
 
     @property
     def scale(self) -> float:
@@ -35,7 +37,11 @@ class Series:
 
     def first(self, rows: int) -> Series:
         """The first so many rows."""
-        return Series(self.X[:rows], self.y[:rows], self.sample)
+        return Series(self.X[:rows], self.y[:rows], self.sample, None if self.raw is None else self.raw[:rows])
+
+    def unscaled(self) -> Series:
+        """With the rows as they were before scaling."""
+        return self if self.raw is None else replace(self, X=self.raw)
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,7 @@ def table(
     if not data.in_time:
         data = data.shuffled(0)
     X, y = data.X[:rows], data.y[:rows]
+    raw = X
     if scale:  # a feature that rested for long jumps by many deviations when it moves
         X = np.clip(OnlineScaler().learn_transform(X), -10, 10)
     unit, classes = 1.0, tuple(np.unique(y).tolist())
@@ -149,7 +156,8 @@ def table(
     sample, rest = X[:prefix], np.arange(prefix, len(X))
     ways = [rest] + [np.random.default_rng(seed).permutation(rest) for seed in range(1, orders)]
     order = "in the order of the file" if data.in_time else "shuffled"
-    tuning, scored = [Series(sample, y[:prefix], sample)], [Series(X[way], y[way], sample) for way in ways]
+    tuning = [Series(sample, y[:prefix], sample, raw[:prefix])]
+    scored = [Series(X[way], y[way], sample, raw[way]) for way in ways]
     note = f"{order}; settings from {prefix:,} rows before"
     return Work(
         name or data.name, task, tuning, scored, note, unit=unit, level=level, classes=classes, batch=_batch(len(rest))

@@ -73,7 +73,7 @@ def test_everybody_tries_as_many_settings(entry):
             assert 0.9 * min(values) < tries[-1][name] < 1.1 * max(values)
     if not entry.space:
         assert tries == [{}]
-        assert entry.library == "baseline"
+        assert entry.library == "baseline" or entry.name.startswith("Auto")
         return
     assert len({repr(setting) for setting in tries}) == 16
     assert set(entry.usual) == set(entry.space)
@@ -124,12 +124,13 @@ def test_scores_are_what_they_say():
 
 def line(work, library, scores, pace, entry="x"):
     rows = max(scores)
-    return standings.Result(work, entry, library, {}, scores, rows, rows < 100, pace, 1.0, None, "")
+    setting = {} if entry.startswith("Auto") or library == "baseline" else {"C": 1.0}
+    return standings.Result(work, entry, library, setting, scores, rows, rows < 100, pace, 1.0, None, "")
 
 
 def made(*results, higher=False):
     subjects = [standings.Subject("w", "AUC" if higher else "error", higher, "made up")]
-    return standings.Contest(subjects, list(results), "a machine", [], 16)
+    return standings.Contest(subjects, list(results), "a machine", [], 16, "2020-01-02")
 
 
 def test_losing_is_said():
@@ -141,7 +142,7 @@ def test_losing_is_said():
     limited = standings.losses(made(ours, line("w", "river", {10: 0.25}, 100.0)))
     assert limited == ["w: river's x has 0.2500 to 0.3000 on the first 10 rows, 10.0 times as slow."]
     faster = standings.losses(made(ours, line("w", "scikit-learn", {100: 0.21}, 2000.0)))
-    assert faster == ["Faster, with a worse score: w: scikit-learn's x (2.0 times)."]
+    assert faster == ["In time: another best is faster with a worse score on one work, 2.0 times on w."]
     both = standings.losses(made(ours, line("w", "batch", {100: 0.1}, 2000.0)))
     assert both == ["w: x has 0.1000 to 0.2000, 2.0 times as fast."]
     area = made(line("w", "Gossamer", {100: 0.8}, 1e3), line("w", "river", {100: 0.7}, 1.0), higher=True)
@@ -150,18 +151,70 @@ def test_losing_is_said():
     assert len(standings.losses(made(ours, line("w", "river", {100: float("nan")}, 10.0)))) == 0
 
 
-def test_the_best_is_bold_and_limits_are_marked():
-    """Libraries are shown by their best entry, and by one with fewer rows where that is better on these rows; bold is
-    who is not beaten by anybody with these rows."""
+def test_losses_are_those_of_auto():
+    """Where Auto takes part, it is what others are held against, though Gossamer tuned would win; and that is said."""
+    auto = line("w", "Gossamer", {10: 0.4, 100: 0.25}, 500.0, "Auto")
+    small = line("w", "Gossamer", {10: 0.4, 100: 0.01}, 500.0, "Auto, 100 points")  # another entry: not the one shown
+    tuned = line("w", "Gossamer", {10: 0.3, 100: 0.20}, 1000.0, "Newton")
+    found = standings.losses(made(auto, small, tuned, line("w", "river", {100: 0.22}, 100.0, "tree")))
+    assert found == [
+        "w: river's tree has 0.2200 to 0.2500, 5.0 times as slow.",
+        "To Gossamer itself, tuned: w (Newton: 0.2000 to 0.2500).",
+    ]
+    assert standings.losses(made(auto, small, line("w", "river", {100: 0.26}, 100.0))) == []
+
+
+def test_the_best_is_bold():
+    """One line a work: Auto, and of the tuned ones, those of other libraries and the retrained, the best on all rows;
+    bold is who is not beaten."""
     ours = [line("w", "Gossamer", {10: 0.3, 100: 0.2}, 1e3), line("w", "Gossamer", {10: 0.4, 100: 0.3}, 1e5)]
-    rivals = [line("w", "river", {10: 0.25}, 10.0), line("w", "river", {10: 0.35, 100: 0.22}, 20.0)]
-    table = standings.front(made(*ours, *rivals))
-    assert "| w: error | **0.2000**, 1,000/s |  | 0.2200, 20/s; **0.2500**†, 10/s |" in table
-    assert "first 10 rows" in standings.every(made(*ours, *rivals))
-    near = line("w", "Gossamer", {10: 0.31, 100: 0.2015}, 5e3)
-    assert "| w: error | **0.2015**, 5,000/s |" in standings.front(made(*ours, near, *rivals))
-    worse = line("w", "river", {10: 0.36}, 10.0)
-    assert "| w: error | **0.2000**, 1,000/s |  | 0.2200, 20/s |" in standings.front(made(*ours, worse, rivals[1]))
+    auto = [line("w", "Gossamer", {10: 0.3, 100: 0.21}, 500.0, "Auto")]
+    rivals = [line("w", "river", {10: 0.25}, 10.0), line("w", "river", {10: 0.35, 100: 0.22}, 20.0, "tree")]
+    rivals.append(line("w", "Vowpal Wabbit", {10: 0.35, 100: 0.23}, 20.0))
+    table = standings.front(made(*ours, *auto, *rivals))
+    assert "| w: error | 0.2100, 500/s | **0.2000**, 1,000/s, x | 0.2200, 20/s, river's tree |  |  |" in table
+    assert "first 10 rows" in standings.every(made(*ours, *auto, *rivals))
+    table = standings.front(made(*ours[1:], *auto, *rivals, line("w", "baseline", {100: 0.5}, 1e6)))
+    assert "| w: error | **0.2100**, 500/s | 0.3000, 100k/s, x | 0.2200, 20/s, river's tree |  | 0.5000 |" in table
+
+
+def test_lines_of_a_later_run_are_said():
+    """They take the place of the same entry's; entries that are no more leave; the tables name them and their date."""
+    old = made(
+        line("w", "Gossamer", {100: 0.3}, 1e3), line("w", "river", {100: 0.2}, 1e3), line("w", "batch", {100: 0.1}, 1)
+    )
+    assert standings.later(old) == ""
+    fresh = replace(made(line("w", "Gossamer", {100: 0.25}, 1e3)), when="2020-03-04")
+    new = old.renewed(fresh, {("batch", "x")})
+    assert [(one.library, one.score, one.run) for one in new.results] == [
+        ("river", 0.2, ""),
+        ("Gossamer", 0.25, "2020-03-04"),
+    ]
+    for table in (standings.front(new), standings.every(new)):
+        assert "x: of 2020-03-04 (◦ in the long tables); the others: of the whole run of 2020-01-02." in table
+    assert "| **Gossamer: x** ◦ |" in standings.every(new)
+    elsewhere = old.renewed(replace(fresh, machine="another"), ())
+    assert elsewhere.results[-1].run == "2020-03-04, another"
+    with pytest.raises(ValueError, match="run everything"):
+        old.renewed(replace(fresh, settings=3), ())
+    with pytest.raises(ValueError, match="run everything"):
+        old.renewed(replace(fresh, subjects=[replace(fresh.subjects[0], name="v")]), ())
+
+
+def test_some_entries(tmp_path, monkeypatch):
+    """Only those that are named play, and their lines go beside the stored ones, with scores at everybody's marks."""
+    whole = contest.compete(["rotating XOR"], works.QUICK, entries.TRIAL, ["linear", "usual"])
+    assert {one.entry for one in whole.results} >= {"the usual so far"}
+    whole.write(tmp_path / "contest.json")
+    monkeypatch.setattr(contest, "WORKS", works.QUICK)
+    monkeypatch.setattr(contest, "FULL", entries.TRIAL)
+    found = contest.renew(tmp_path / "contest.json", ["rotating XOR"], ["Newton, Project(100)"])
+    assert found == standings.Contest.read(tmp_path / "contest.json")
+    assert [(one.entry, bool(one.run)) for one in found.results if one.library == "Gossamer"] == [
+        ("Newton, Project(100)", True)
+    ]
+    assert [one for one in found.results if not one.run] == whole.results
+    assert sorted(found.results[-1].scores) == [150, 1000]
 
 
 def test_the_whole_contest(tmp_path, capsys, monkeypatch):

@@ -117,8 +117,10 @@ def test_limits_of_bodies(server, method, pattern):
     connection.close()
 
 
-STRANGE = ["/v1/models/../../etc/passwd", "/page/../api.py", "/page/%2e%2e/api.py", "//etc/passwd", "/v1/models/a%00b",
-           "/v1/models/a/b/c", "/v1/models/", "/page/", "/v1", "/" + "a" * 5000, "/v1/models/%F0%9F/predict"]  # fmt: skip
+STRANGE = [
+    "/v1/models/../../etc/passwd", "/page/../api.py", "/page/%2e%2e/api.py", "//etc/passwd", "/v1/models/a%00b", "/v1",
+    "/v1/models/a/b/c", "/v1/models/", "/page/", "/" + "a" * 5000, "/v1/models/%F0%9F/predict",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", STRANGE)

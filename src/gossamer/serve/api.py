@@ -35,11 +35,13 @@ GSM = "application/octet-stream"
 def facts_of(served: Served) -> dict[str, Any]:
     """What there is to know about a model."""
     facts, model = served.facts, served.model
-    learner = served.recipe.learner if model is None else type(last_step(getattr(model, "template", model))).__name__
+    last = None if model is None else last_step(getattr(model, "template", model))
+    learner = served.recipe.learner if last is None else type(last).__name__
     return {
         "name": served.name, "task": facts.task, "learner": learner, "recipe": msgspec.to_builtins(served.recipe),
-        "columns": facts.columns, "classes": sorted(facts.labels) if facts.labels else None, "learned": served.rows,
-        "seq": served.seq, "created": served.created, "pending": len(served.pending),
+        "columns": facts.columns, "classes": sorted(facts.labels) if facts.labels else None,
+        "proba": hasattr(last, "predict_proba"), "learned": served.rows, "seq": served.seq, "created": served.created,
+        "pending": len(served.pending),
         "keys": len(model) if served.recipe.key is not None and model is not None else None, **served.meter.summary(),
     }  # fmt: skip
 
@@ -324,7 +326,9 @@ async def file(call: Call) -> Reply:
 
 async def events(call: Call) -> Reply:
     call.need("predict")
-    return Reply(kind="text/event-stream", stream=pages.events(call.app, call.query.get("model")))
+    if call.app.open_pages >= pages.MOST_PAGES:
+        raise BusyError(f"{call.app.open_pages} pages are kept up to date already.")
+    return Reply(kind="text/event-stream", stream=pages.events(call.app, call))
 
 
 ROUTES: dict[tuple[str, str], tuple[str, Handler]] = {

@@ -132,7 +132,9 @@ class App:
         self.started = time.time()
         self.loop: asyncio.AbstractEventLoop
         self.connections: Callable[[], int] = lambda: 0
+        self.ends: Callable[[], bool] = lambda: False  # whether the server waits for the last answers
         self.stopping = False
+        self.open_pages = 0
         self.files = pages.load_files()
         self.routes: dict[tuple[str, str], tuple[str, Handler]] = api.ROUTES
 

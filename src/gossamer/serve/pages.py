@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from gossamer.serve.app import App
+    from gossamer.serve.app import App, Call
 
 KINDS = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
          ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}  # fmt: skip
@@ -30,13 +30,31 @@ def load_files() -> dict[str, tuple[bytes, str]]:
     return found
 
 
-async def events(app: App, chosen: str | None) -> Any:
+async def events(app: App, call: Call) -> Any:
     """Server-sent events: the state of the server, all models, and the story of the chosen one, every second."""
+    chosen = call.query.get("model")
+    gone = asyncio.create_task(_wait_for_end(call))
+    app.open_pages += 1
+    try:
+        async for told in _news(app, chosen, gone):
+            yield b"data: " + msgspec.json.encode(told) + b"\n\n"
+    finally:
+        app.open_pages -= 1
+        gone.cancel()
+
+
+async def _wait_for_end(call: Call) -> None:
+    """Wait until the browser has closed the connection: a stream that nobody reads has to end."""
+    while (await call.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _news(app: App, chosen: str | None, gone: asyncio.Task[None]) -> Any:
     from gossamer.serve.api import facts_of
 
     before: Any = None
     rate_rows, rate_time = app.hub.counts["rows"], app.loop.time()
-    while not app.stopping:
+    while not (app.stopping or app.ends() or gone.done()):
         hub = app.hub
         now = app.loop.time()
         rate = (hub.counts["rows"] - rate_rows) / max(now - rate_time, 1e-3) if now > rate_time else 0.0
@@ -57,5 +75,5 @@ async def events(app: App, chosen: str | None) -> Any:
                 "name": served.name, "line": served.meter.line(), "latest": list(served.latest),
                 "events": list(served.events), "columns": served.facts.columns,
             }  # fmt: skip
-        yield b"data: " + msgspec.json.encode(told) + b"\n\n"
-        await asyncio.sleep(PERIOD)
+        yield told
+        await asyncio.wait([gone], timeout=PERIOD)

@@ -201,6 +201,9 @@ class Served:
         else:
             errors = predicted.astype(np.float64)
         self.meter.add(y, errors, when)
+        for i in range(len(str(self.rows)), len(str(self.rows + len(X)))):
+            if i >= 3:  # 1,000 rows, 10,000, ...
+                self.tell(float(when[10**i - self.rows - 1]), 0, f"has learned {10**i:,} rows")
         self.rows += len(X)
         plain = answers.plain(predicted[-LATEST:], known[-LATEST:], self.facts.task)
         labels = [None] * LATEST if y is None else y[-LATEST:].tolist()

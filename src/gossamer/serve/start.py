@@ -39,8 +39,8 @@ def make_server(
 ) -> Any:  # fmt: skip
     """A uvicorn server with the application; ``server.app`` is the latter."""
     uvicorn = _checks.extra("uvicorn", "gossamer serve", "serve")
-    for module in ("httptools", "msgspec"):
-        _checks.extra(module, "gossamer serve", "serve")
+    _checks.extra("httptools", "gossamer serve", "serve")
+    _checks.extra("msgspec", "gossamer serve", "serve")
     from gossamer.serve.app import App
     from gossamer.serve.hub import Hub
     from gossamer.serve.logs import Log
@@ -61,6 +61,7 @@ def make_server(
     server = uvicorn.Server(config)
     server.app = app
     app.connections = lambda: len(server.server_state.connections)
+    app.ends = lambda: bool(server.should_exit)
     return server
 
 

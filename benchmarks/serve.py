@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,14 +27,14 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "serve"))
 
-import load
+import load  # noqa: E402
 
-from gossamer.serve import Client
-from gossamer.serve.changes import Work
-from gossamer.serve.hub import Hub
-from gossamer.serve.limits import Limits
-from gossamer.serve.recipes import Recipe
-from gossamer.serve.rows import Block
+from gossamer.serve import Client  # noqa: E402
+from gossamer.serve.changes import Work  # noqa: E402
+from gossamer.serve.hub import Hub  # noqa: E402
+from gossamer.serve.limits import Limits  # noqa: E402
+from gossamer.serve.recipes import Recipe  # noqa: E402
+from gossamer.serve.rows import Block  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "serve.json"
 COLUMNS = list("abcdefgh")
@@ -63,12 +64,24 @@ class Requests:
         return self.made[self.next % len(self.made)]
 
 
-def measure(port: int, choose: Callable[[], bytes], connections: int, rows: int, seconds: float) -> dict[str, Any]:
-    """Drive a server; the rates and latencies."""
-    count = load.Count()
+def measure(
+    port: int, choose: Callable[[], bytes], connections: int, rows: int, seconds: float, pid: int
+) -> dict[str, Any]:
+    """Drive a server; the rates and latencies, and the processor time of the server for each request."""
+    count, before = load.Count(), cpu(pid)
     asyncio.run(load.drive(port, connections, choose, count, seconds))
     found = count.told(seconds)
-    return {**found, "rows_per_second": round(found["requests_per_second"] * rows, 1), "load": os.getloadavg()[0]}
+    used = cpu(pid) - before
+    rate = round(len(count.times) / used, 1)
+    return {**found, "rows_per_second": round(found["requests_per_second"] * rows, 1), "per_cpu_second": rate,
+            "rows_per_cpu_second": round(rate * rows, 1), "cores_used": round(used / seconds, 2),
+            "load": os.getloadavg()[0]}  # fmt: skip
+
+
+def cpu(pid: int) -> float:
+    """The processor seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def best(runs: int, key: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -98,7 +111,7 @@ def throughput(name: str, seconds: float, runs: int) -> dict[str, Any]:
                 requests = Requests(verb, rows)
                 found[label] = best(
                     runs, "requests_per_second",
-                    lambda r=requests, c=connections, n=rows: measure(port, r, c, n, seconds),  # type: ignore[misc]
+                    lambda r=requests, c=connections, n=rows: measure(port, r, c, n, seconds, process.pid),  # type: ignore[misc]
                 )  # fmt: skip
                 print(f"{name}: {label}: {found[label]}", flush=True)
             found["predict p99 while learning / idle"] = interference(port, seconds, runs)
@@ -116,22 +129,20 @@ def interference(port: int, seconds: float, runs: int) -> dict[str, Any]:
     for _ in range(runs):
         idle.append(asyncio.run(paced(port, 100, seconds))["p99_ms"])
 
-        async def both() -> tuple[dict[str, Any], dict[str, Any]]:
-            count = load.Count()
-            driven = load.drive(port, 16, Requests("learn", 100), count, seconds)
-            asked, _ = await asyncio.gather(paced(port, 100, seconds), driven)
-            return asked, count.told(seconds)
-
-        asked, learned = asyncio.run(both())
-        busy.append(asked["p99_ms"])
-        rates.append(100 * learned["requests_per_second"])
+        command = [sys.executable, __file__, "--drive", str(port), "--seconds", str(seconds + 2)]
+        learner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # its work does not delay the asking
+        assert learner.stdout is not None
+        learner.stdout.readline()
+        time.sleep(1.0)
+        busy.append(asyncio.run(paced(port, 100, seconds))["p99_ms"])
+        rates.append(float(learner.communicate()[0]))
     ratio = float(np.median(np.array(busy) / np.array(idle)))
     return {"ratio": round(ratio, 2), "idle_p99_ms": idle, "busy_p99_ms": busy, "learned_rows_per_second": rates,
             "load": os.getloadavg()[0]}  # fmt: skip
 
 
 async def paced(port: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Predictions of one row at a fixed rate over kept connections; the time counts from when each was due."""
+    """Predictions of one row at a fixed rate over kept connections."""
     requests, count, idle = Requests("predict", 1), load.Count(), []
     due = time.perf_counter()
     end, running = due + seconds, set()
@@ -252,12 +263,19 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the journal that is replayed")
     parser.add_argument("--soak", type=float, help="only the soak, of so many seconds")
+    parser.add_argument("--drive", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--only", choices=["throughput", "recovery"])
     options = parser.parse_args()
     with contextlib.suppress(ImportError):
         import uvloop
 
         asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+    if options.drive:
+        requests, count = Requests("learn", 100), load.Count()
+        print("go", flush=True)
+        asyncio.run(load.drive(options.drive, 16, requests, count, options.seconds))
+        print(100 * count.told(options.seconds)["requests_per_second"])
+        return
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     kept["machine"] = {"processors": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()}
     if options.soak:

@@ -27,7 +27,7 @@ from gossamer.serve.recipes import Recipe, make_model, takes_many_classes
 from gossamer.serve.rows import Block, Key, Label, join, short
 
 #: A piece of a batch takes between these times, in seconds of the processor: predictions wait for one piece at most.
-SHORTEST, LONGEST = 0.002, 0.006
+SHORTEST, LONGEST = 0.001, 0.003
 #: The fewest and the most rows of a piece, and the most of a model's first piece, which may decide its kernel.
 FEWEST, MOST, FIRST = 32, 4096, 256
 

@@ -81,7 +81,7 @@ def run(server: Any, models: tuple[str, ...] = ()) -> None:
         else:
             print(f"gossamer is {app.hub.state} at {address}: {app.hub.reason}", file=sys.stderr, flush=True)
 
-    sys.setswitchinterval(0.001)  # the event loop waits for the other threads' Python code no longer than that
+    sys.setswitchinterval(0.0002)  # the event loop waits for the other threads' Python code no longer than that
     threading.Thread(target=watch, daemon=True).start()
     server.run()
 

@@ -189,15 +189,15 @@ def recovery(name: str, rows: int, per_entry: int) -> dict[str, Any]:
         seconds, processor = again.recovery_seconds, time.process_time() - processor
         same = again.models["m"].dump() == state
         again.stop()
-    found = {"rows": rows, "rows_per_entry": per_entry, "seconds": round(seconds, 2), "cpu_seconds": round(processor, 2),
+    found = {"rows": rows, "rows_per_entry": per_entry, "seconds": round(seconds, 2),
+             "cpu_seconds": round(processor, 2),
              "same_bytes": same, "bytes_per_row": round(size / rows, 1), "load": os.getloadavg()[0]}  # fmt: skip
     print(f"{name}: recovery: {found}", flush=True)
     return found
 
 
-def soak(seconds: float, share: float, measured: dict[str, Any] | None) -> dict[str, Any]:
-    """Predict and learn at a share of the measured rates; memory, errors and p99 over time."""
-    rate = 300.0 if measured is None else share * measured["learn, 1 row, 64 connections"]["requests_per_second"] / 2
+def soak(seconds: float, rate: float) -> dict[str, Any]:
+    """Predict and learn single rows at a fixed rate each; memory, errors and p99 over time."""
     records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         port = load.free_port()
@@ -263,6 +263,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the journal that is replayed")
     parser.add_argument("--soak", type=float, help="only the soak, of so many seconds")
+    parser.add_argument("--rate", type=float, help="of the soak, rows a second to predict and as many to learn")
     parser.add_argument("--drive", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--only", choices=["throughput", "recovery"])
     options = parser.parse_args()
@@ -279,7 +280,8 @@ def main() -> None:
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     kept["machine"] = {"processors": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()}
     if options.soak:
-        kept["soak"] = soak(options.soak, 0.7, kept.get("SILK"))
+        measured = kept.get("SILK", {}).get("learn, 1 row, 64 connections", {}).get("requests_per_second", 1000.0)
+        kept["soak"] = soak(options.soak, options.rate or 0.35 * measured)  # half of 70 %, twice
         print(kept["soak"])
     else:
         for name in LEARNERS:

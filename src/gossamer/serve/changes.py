@@ -12,6 +12,7 @@ import msgspec
 from gossamer import _checks, store
 from gossamer.estimators.pipelines import last_step
 from gossamer.serve.journal import Entry, created_name
+from gossamer.serve.limits import MOST_VERSIONS
 from gossamer.serve.problems import ConflictError, NotFoundError, TornError
 from gossamer.serve.recipes import Recipe, check_loaded, check_recipe
 from gossamer.serve.rows import Block, Key, Label, decode_block, digest, encode_block, short
@@ -118,6 +119,10 @@ def admit(work: Work, shadow: Shadow) -> tuple[int, bytes]:
         seqs = [seq for seq, *_ in shadow.hub.journal.states(number)]
         if work.content not in seqs:
             raise NotFoundError(f"There is no version {work.content} of {work.model!r}; there are {seqs[:20]}.")
+    elif work.kind == "version":
+        kept = sum(label is not None for _, _, _, label, _ in shadow.hub.journal.states(number))
+        if kept >= MOST_VERSIONS:
+            raise ConflictError(f"The model has {kept} versions; there may be {MOST_VERSIONS}.")
     elif work.kind == "import":
         check_loaded(store.loads(work.content[1]))
     return number, work.body()

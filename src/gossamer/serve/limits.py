@@ -14,6 +14,8 @@ LARGEST_WEIGHT = 1e6
 LONGEST_TEXT = 256
 #: The most classes of a model.
 MOST_CLASSES = 1024
+#: The most versions of a model that are kept.
+MOST_VERSIONS = 1000
 #: The most columns of a row.
 MOST_COLUMNS = 4096
 #: The largest number of points that a model may keep.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any, NamedTuple
 from gossamer.serve.problems import ReadOnlyError
 from gossamer.serve.rows import digest
 
+#: The numbers of an entry, for its checksum.
+HEAD = struct.Struct("<qqd")
 #: The version of the tables.
 FORMAT = 1
 TABLES = """
@@ -46,7 +49,7 @@ class Entry(NamedTuple):
 
     def checksum(self) -> int:
         """The checksum of everything in the entry."""
-        head = f"{self.seq} {self.time!r} {self.model} {self.kind} {self.request}".encode()
+        head = HEAD.pack(self.seq, self.model, self.time) + f"{self.kind} {self.request or ''}".encode()
         return zlib.crc32(self.payload, zlib.crc32(head))
 
 

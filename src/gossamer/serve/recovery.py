@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 from gossamer.serve import changes
@@ -17,6 +18,16 @@ BATCH, BATCH_BYTES = 20_000, 64 * 2**20
 
 def recover(hub: Hub) -> None:
     """Load the states and replay the entries after them. At a damaged entry it stops, and the hub is read-only."""
+    collects = gc.isenabled()
+    gc.disable()  # many small objects come and go, none of them in a cycle
+    try:
+        _recover(hub)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _recover(hub: Hub) -> None:
     journal = hub.journal
     alive = journal.models()
     start: dict[int, int] = {}

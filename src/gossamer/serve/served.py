@@ -130,7 +130,8 @@ class Served:
     # ------------------------------------------------------------------------------------------------------- learning
 
     def learn(self, blocks: Sequence[Block], times: Sequence[float], whole: bool = False) -> list[list[Any]]:
-        """Learn blocks one after the other; the predictions made before each row was learned, block by block.
+        """Learn blocks one after the other; the predictions made before each row was learned, where a block
+        shows them.
 
         In pieces, or with ``whole`` in one call, which changes nothing if it fails. If a later piece fails, TornError.
         """
@@ -149,16 +150,18 @@ class Served:
         whole = join(blocks)
         when = np.repeat(times, [block.count for block in blocks])
         shown: list[Any] = []
+        wanted = any(block.shown for block in blocks)
         first = 0
         while first < whole.count:
             piece = slice(first, first + (whole.count if at_once else self._piece(blocks[0].count, first)))
             with self.lock:
                 begun = _time.thread_time()
-                shown += self._learn_piece(whole, piece, when[piece])
+                made = self._learn_piece(whole, piece, when[piece])
+                shown += made if wanted else []
                 self._adapt(min(piece.stop, whole.count) - first, _time.thread_time() - begun)
             first = piece.stop
         ends = np.cumsum([block.count for block in blocks]).tolist()
-        return [shown[end - block.count : end] for block, end in zip(blocks, ends, strict=True)]
+        return [shown[e - block.count : e] if block.shown else [] for block, e in zip(blocks, ends, strict=True)]
 
     def _piece(self, first_block: int, first: int) -> int:
         if self.rows == 0 and first == 0:  # does not depend on what else was learned with it

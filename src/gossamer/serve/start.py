@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import ipaddress
 import os
 import socket
@@ -81,6 +82,8 @@ def run(server: Any, models: tuple[str, ...] = ()) -> None:
         else:
             print(f"gossamer is {app.hub.state} at {address}: {app.hub.reason}", file=sys.stderr, flush=True)
 
+    gc.collect()
+    gc.freeze()  # what was imported stays, and need not be looked at again
     sys.setswitchinterval(0.0002)  # the event loop waits for the other threads' Python code no longer than that
     threading.Thread(target=watch, daemon=True).start()
     server.run()

@@ -256,6 +256,60 @@ async def driven(port: int, choose: Callable[[], bytes], count: load.Count, rate
     await asyncio.gather(*(one() for _ in range(connections)))
 
 
+#: work -> what is shown of it, what it must reach and should
+BARS = {
+    "predict, 1 row, 32 connections": ("requests_per_second", "per_cpu_second", "1,500/s, p99 < 100 ms", "5,000/s"),
+    "predict, 100 rows, 8 connections": ("rows_per_second", "rows_per_cpu_second", "50,000 rows/s", "150,000"),
+    "learn, 1 row, 64 connections": ("requests_per_second", "per_cpu_second", "2,000/s", "5,000/s"),
+    "learn, 100 rows, 16 connections": ("rows_per_second", "rows_per_cpu_second", "15,000 rows/s", "60,000"),
+}
+
+
+def table(kept: dict[str, Any]) -> str:
+    """The results as the table of docs/operations.md."""
+    lines = [
+        "| | measured | p50, p99 | per second of the server's processor | must | aim | load |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in LEARNERS:
+        found = kept.get(name, {})
+        for work, (rate, per_cpu, must, aim) in BARS.items():
+            if work in found:
+                one = found[work]
+                lines.append(
+                    f"| {name}: {work} | {one[rate]:,.0f} | {one['p50_ms']:.1f}, {one['p99_ms']:.1f} ms | "
+                    f"{one[per_cpu]:,.0f} | {must} | {aim} | {one['load']:.0f} |"
+                )
+        ratio = found.get("predict p99 while learning / idle")
+        if ratio:
+            busy, idle = np.median(ratio["busy_p99_ms"]), np.median(ratio["idle_p99_ms"])
+            shown = f"{ratio['ratio']:.1f} times | {busy:.0f} / {idle:.0f} ms | | 5 | 2 | {ratio['load']:.0f} |"
+            lines.append(f"| {name}: predict p99 while a learner is saturated / idle | {shown}")
+        for one in found.get("recovery", []):
+            what = "in batches of 100" if one["rows_per_entry"] == 100 else "one by one"
+            shown = (
+                f"{one['seconds']:.1f} s | {one['bytes_per_row']:.0f} bytes a row | {one['cpu_seconds']:.1f} s in all"
+            )
+            what = f"recovery of {one['rows']:,} rows, journalled {what}"
+            lines.append(f"| {name}: {what} | {shown} | 30 s | 10 s | {one['load']:.0f} |")
+    if "soak" in kept:
+        one = kept["soak"]
+        first, last = one["rss_kb_after_a_third"] / 1024, one["rss_kb_at_the_end"] / 1024
+        p99 = f"p99 {one['p99_ms_first_third']:.0f}, then {one['p99_ms_last_third']:.0f} ms"
+        what = f"soak: {one['seconds'] / 60:.0f} minutes, {one['requests']:,} requests"
+        shown = f"{one['failed']} failed | {p99} | {first:.0f} MB after a third, {last:.0f} MB at the end"
+        lines.append(f"| {what} | {shown} | flat | | {np.median(one['load']):.0f} |")
+    return "\n".join(lines)
+
+
+def show(kept: dict[str, Any]) -> None:
+    """Put the table into the page."""
+    page = ROOT / "docs" / "operations.md"
+    before, _, rest = page.read_text().partition("<!-- serve:begin -->\n")
+    after = rest.partition("<!-- serve:end -->")[2]
+    page.write_text(f"{before}<!-- serve:begin -->\n{table(kept)}\n<!-- serve:end -->{after}")
+
+
 def main() -> None:
     """Measure, print, and keep."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -290,6 +344,7 @@ def main() -> None:
             if options.only != "throughput":
                 kept.setdefault(name, {})["recovery"] = [recovery(name, options.rows, size) for size in (100, 1)]
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+    show(kept)
 
 
 if __name__ == "__main__":

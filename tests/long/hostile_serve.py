@@ -139,6 +139,8 @@ class Campaign:
                 await self.talk(make(), what)
 
         await asyncio.gather(*(one() for _ in range(at_once)))
+        told = {status: n for (name, status), n in sorted(self.statuses.items()) if name == what}
+        print(f"{what}: {told}", flush=True)
 
 
 async def attack(port: int, tokens: dict[str, str], count: int, seed: int, connections: int) -> Campaign:

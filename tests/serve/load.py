@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -35,7 +36,9 @@ def start(folder, port, *options, wait=True, under=()):
     """`gossamer serve` in a process of its own; returned once it is ready."""
     command = [*under, sys.executable, "-m", "gossamer", *serve_command(folder, port, *options)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  # not a pipe, which would fill up and stop the server
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
+    process.stderr = errors
     if wait:
         wait_ready(process, port)
     return process
@@ -100,6 +103,7 @@ def wait_ready(process, port, seconds=120):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
+            process.stderr.seek(0)
             raise RuntimeError(process.stderr.read().decode()[-2000:])
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as peer:
             peer.sendall(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n")

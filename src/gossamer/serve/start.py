@@ -56,7 +56,8 @@ def make_server(
     app = App(Hub(os.fspath(data), limits), tokens, Log(log_requests, quiet), (host.lower(),))
     config = uvicorn.Config(
         app, host=host, port=port, http=guarded(limits.connections, limits.header_seconds), ws="none", lifespan="on",
-        log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
+        log_config=None, log_level="error", access_log=False,
+        server_header=False, date_header=False, proxy_headers=False,
         timeout_keep_alive=30, timeout_graceful_shutdown=5, backlog=4096, ssl_certfile=certificate, ssl_keyfile=key,
     )  # fmt: skip
     server = uvicorn.Server(config)

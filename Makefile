@@ -15,7 +15,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 CXX_FILES = $(shell find core tests/core -name '*.hpp' -o -name '*.cpp')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-newton bench-auto bench-scale bench-video lint format coverage test-oldest test-newest test-bare test-arm test-compilers release-check sanitize fuzz soak kill tsan golden clean
+.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-newton bench-auto bench-scale bench-video lint format coverage test-oldest test-newest test-bare test-arm test-compilers release-check sanitize fuzz soak kill tsan golden clean serve-demo bench-serve kill-serve hostile-serve
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ test: $(VENV)/.extra-test $(VENV)/.extra-lint ## ruff, mypy, import-linter, the 
 	@$(BIN)/python -m pytest --doctest-modules --pyargs gossamer
 
 # What users may install with the package; the oldest and the newest versions of all of it are tried.
-EXTRAS := plot video io dask $(if $(shell command -v java),spark)
+EXTRAS := plot video io dask serve $(if $(shell command -v java),spark)
 
 # river asks for a newer NumPy than the others need: the tests that need it have an environment of their own. pyparsing is held
 # where matplotlib 3.8 does not make it warn.
@@ -124,6 +124,19 @@ bench-auto: $(VENV)/.extra-bench ## the learners without settings: errors (of th
 
 bench-video: $(VENV)/.extra-bench $(VENV)/.extra-video ## the background subtractor against OpenCV's (GOSSAMER_DATA has the clips)
 	@$(BIN)/python benchmarks/video.py $(ARGS)
+
+serve-demo: $(VENV)/.extra-serve ## a server with three models on a drifting market, and a page to watch it; Ctrl-C stops it
+	@mkdir -p out
+	@$(BIN)/python examples/serve_demo.py $(ARGS)
+
+bench-serve: $(VENV)/.extra-serve $(VENV)/.extra-bench ## a server's rates, latency and recovery (ARGS="--soak 3600" for an hour at 70 %)
+	@$(BIN)/python benchmarks/serve.py $(ARGS)
+
+kill-serve: $(VENV)/.extra-test $(VENV)/.extra-serve ## kill -9 a server under load, 200 times (ARGS="--count 20")
+	@$(BIN)/python tests/long/kill_serve.py $(ARGS)
+
+hostile-serve: $(VENV)/.extra-test $(VENV)/.extra-serve ## 100,000 hostile requests to a server on 127.0.0.1 (ARGS="--count 5000")
+	@$(BIN)/python tests/long/hostile_serve.py $(ARGS)
 
 figures: $(VENV)/.extra-figures ## every figure of the papers, made again beside its script (ARGS=--quick: small, in out/figures)
 	@failed=; for script in $$(grep -l 'Figure(__file__' experiments/*/*.py); do \

@@ -23,7 +23,7 @@ FACES, MODEL, PARTS, SHARED, CORE = "#f4f4f4", "#cfe4f5", "#d5ecd4", "#eeeeee", 
 #: What a layer does and its colour, by the first module of the layer in pyproject.toml.
 LAYERS = {
     "cli": ("the command line", FACES),
-    "spark": ("clusters, the demonstration", FACES),
+    "spark": ("clusters, the demonstration, the server", FACES),
     "river": ("other faces: dict rows, a model per key, pixels, pictures, theorems", FACES),
     "store": ("State and bytes; predict, then learn, and count; files and pipes", FACES),
     "estimators": ("scikit-learn: validates rows, encodes labels, names four parts", MODEL),

@@ -13,7 +13,7 @@ import pytest
 import gossamer
 
 HEAVY = ("numpy", "scipy", "sklearn", "pandas", "matplotlib")
-COMMANDS = ("run", "predict", "inspect", "compare", "parts", "video", "demo")
+COMMANDS = ("run", "predict", "inspect", "compare", "parts", "video", "serve", "demo")
 
 
 def python(*arguments):

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import gossamer
-from gossamer import spark
+from gossamer import serve, spark
 from gossamer.plots import new_figure
 from gossamer.streams import open_stream
 from gossamer.video.frames import frames
@@ -37,6 +37,9 @@ USES = {
     "pyspark": spark.session,
     "pandas": spark.session,
     "google": spark.session,
+    "uvicorn": lambda: serve.Background("data"),
+    "httptools": lambda: serve.Background("data"),
+    "msgspec": lambda: serve.Background("data"),
 }
 
 #: Hides the modules named in the first argument, then runs the program in the second.

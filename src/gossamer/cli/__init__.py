@@ -29,6 +29,7 @@ examples:
   gossamer inspect m.gsm                         what is in the file
   gossamer compare data.csv --target y --learners silk,norma,pa --plot them.png
   gossamer video street.mp4 --out masks.mp4      what moves in a video
+  gossamer serve --data models                   predict and learn over HTTP, with a page to watch it
   gossamer demo --rows 20000                     seven learners on a drifting stream, and a picture in demo.png
 
 gossamer COMMAND --help tells the options of a command.

@@ -196,4 +196,30 @@ def add_demo(commands: Any) -> None:
     parser.add_argument("--out", default="demo.png", help="the picture: .png, .pdf or .svg")
 
 
-COMMANDS = (add_run, add_predict, add_inspect, add_compare, add_parts, add_video, add_demo)
+def add_serve(commands: Any) -> None:
+    """``gossamer serve``."""
+    parser = _add(
+        commands, "serve", "predict and learn over HTTP",
+        "Serve models over HTTP from one folder. What is acknowledged is on the disk and in the model; a server that "
+        "is killed goes on where it was. The page at the address shows how well the models do.",
+        "examples:\n  gossamer serve --data models\n  gossamer serve model.gsm --data models\n"
+        "  gossamer serve token sensors --scopes predict,learn --data models    # prints a token, once\n"
+        "  gossamer serve token --data models                                   # lists them\n"
+        "  gossamer serve check --data models                                   # reads the whole journal\n"
+        "  gossamer serve backup copy.db --data models                          # also while it is served",
+    )  # fmt: skip
+    parser.add_argument("what", nargs="*", metavar="MODEL|token|check|backup", help="files of models to import, or "
+                        "token [NAME], check, backup FILE")  # fmt: skip
+    parser.add_argument("--data", default="gossamer-data", metavar="DIR", help="the folder of the journal")
+    parser.add_argument("--host", default="127.0.0.1", help="the address; others than this machine's need a token")
+    parser.add_argument("--port", type=int, default=8765)
+    parser.add_argument("--scopes", default="predict,learn", help="of a new token: predict, learn, admin")
+    parser.add_argument("--revoke", action="store_true", help="forget a token")
+    parser.add_argument("--certificate", metavar="FILE", help="for HTTPS, with --key")
+    parser.add_argument("--key", metavar="FILE", help="for HTTPS")
+    parser.add_argument("--limit", action="append", default=[], metavar="NAME=N", help="body, rows, queue, models, "
+                        "keys, pending, connections, snapshot_rows, snapshot_seconds, snapshots, ...")  # fmt: skip
+    parser.add_argument("--log-requests", action="store_true", help="a line for each request; never what is in a row")
+
+
+COMMANDS = (add_run, add_predict, add_inspect, add_compare, add_parts, add_video, add_serve, add_demo)

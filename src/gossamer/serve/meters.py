@@ -1,0 +1,138 @@
+"""How well a model does, row by row, against the simplest baselines; the same numbers for any cut of the rows.
+
+Everything here is part of a model's state: it is stored and replayed with it, to the bit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from gossamer._typing import Array, Floats
+
+#: Points of the line over all rows, at most; it has half as many after neighbours were merged.
+POINTS = 240
+#: Rows of the window.
+WINDOW = 1000
+#: Rows that are shown, and events of the story.
+LATEST, EVENTS = 12, 60
+
+
+class Meter:
+    """The progressive error of a model, and of two baselines that know nothing but the labels.
+
+    A classifier's error is the share of wrong predictions, against the most frequent class so far and the last label.
+    A regressor's is the mean absolute error, against the mean so far and the last value. Of a detector, the share of
+    alarms.
+
+    >>> meter = Meter("classification")
+    >>> meter.add(np.array(["a", "a", "b"]), np.array([0.0, 0.0, 1.0]), np.full(3, 5.0))
+    >>> meter.summary()["error"], meter.summary()["baselines"]
+    (0.3333333333333333, {'most frequent': 0.6666666666666666, 'last label': 0.6666666666666666})
+    """
+
+    def __init__(self, task: str, state: dict[str, Any] | None = None) -> None:
+        self.task = task
+        self.names = {
+            "classification": ["most frequent", "last label"],
+            "regression": ["mean so far", "last value"],
+        }.get(task, [])
+        width = 1 + len(self.names)
+        state = state or {}
+        self.rows: int = state.get("rows", 0)
+        self.totals: Floats = np.array(state.get("totals", [0.0] * width))
+        self.every: int = state.get("every", 1)  # rows of a point
+        self.points: list[list[float]] = state.get("points", [])  # rows so far, time, and a mean for each line
+        self.partial: Floats = np.array(state.get("partial", [0.0] * width))
+        self.window: deque[list[float]] = deque(state.get("window", []), WINDOW)
+        self.counts: dict[Any, int] = dict(state.get("counts", []))
+        self.sum: float = state.get("sum", 0.0)
+        self.last: Any = state.get("last")
+
+    def state(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "rows": self.rows, "totals": self.totals.tolist(), "every": self.every, "points": self.points,
+            "partial": self.partial.tolist(), "window": list(self.window),
+            "counts": [[label, count] for label, count in self.counts.items()], "sum": self.sum, "last": self.last,
+        }  # fmt: skip
+
+    def add(self, y: Array | None, errors: Floats, times: Floats) -> None:
+        """Count rows: their labels, the error of the prediction made before each was learned, and when each came."""
+        lines = [errors]
+        if self.task == "classification":
+            assert y is not None
+            lines += self._frequent(y.tolist())
+        elif self.task == "regression":
+            assert y is not None
+            lines += self._means(np.asarray(y, dtype=np.float64))
+        table = np.column_stack(lines)
+        self.window.extend(table[-WINDOW:].tolist())
+        # accumulate adds in order, so that the sums do not depend on how the rows are cut
+        self.totals = np.add.accumulate(np.vstack([self.totals, table]), axis=0)[-1]
+        start, count = 0, len(table)
+        while start < count:
+            stop = min(count, start + self.every - self.rows % self.every)
+            self.partial = np.add.accumulate(np.vstack([self.partial, table[start:stop]]), axis=0)[-1]
+            self.rows += stop - start
+            start = stop
+            if self.rows % self.every == 0:
+                self.points.append([self.rows, float(times[stop - 1]), *(self.partial / self.every).tolist()])
+                self.partial = np.zeros(len(self.totals))
+                if len(self.points) >= POINTS:
+                    self._merge()
+
+    def _merge(self) -> None:
+        """Halve the line: two neighbours become one point."""
+        pairs = zip(self.points[::2], self.points[1::2], strict=True)
+        self.points = [[*b[:2], *((p + q) / 2 for p, q in zip(a[2:], b[2:], strict=True))] for a, b in pairs]
+        self.every *= 2
+
+    def _frequent(self, labels: list[Any]) -> list[Floats]:
+        """The errors of the most frequent class so far, the first of equals, and of the last label."""
+        names = list(dict.fromkeys([*self.counts, *labels]))
+        places = {label: place for place, label in enumerate(names)}
+        codes = np.array([places[label] for label in labels])
+        counts = np.zeros((len(labels) + 1, len(names)), dtype=np.int64)
+        counts[0, : len(self.counts)] = list(self.counts.values())
+        counts[np.arange(1, len(labels) + 1), codes] = 1
+        counts = np.add.accumulate(counts, axis=0)
+        frequent = counts[:-1].argmax(axis=1) != codes
+        previous = np.concatenate([[places.get(self.last, -1)], codes[:-1]])
+        if not self.counts:  # before the first label there is nothing to say
+            frequent[0] = True
+        self.counts = dict(zip(names, counts[-1].tolist(), strict=True))
+        self.last = labels[-1]
+        return [frequent.astype(np.float64), (previous != codes).astype(np.float64)]
+
+    def _means(self, y: Floats) -> list[Floats]:
+        """The absolute errors of the mean so far and of the last value, 0 before there is one."""
+        sums = np.add.accumulate(np.concatenate([[self.sum], y]))
+        seen = self.rows + np.arange(len(y))
+        means = np.where(seen > 0, sums[:-1] / np.maximum(seen, 1), 0.0)
+        previous = np.concatenate([[0.0 if self.last is None else self.last], y[:-1]])
+        self.sum, self.last = float(sums[-1]), float(y[-1])
+        return [np.abs(y - means), np.abs(y - previous)]
+
+    def summary(self) -> dict[str, Any]:
+        """The error over all rows and over the last ones, and those of the baselines."""
+        if not self.rows:
+            return {"rows": 0, "error": None, "baselines": {}, "window": None}
+        means = (self.totals / self.rows).tolist()
+        recent = np.mean(list(self.window), axis=0).tolist()
+        return {
+            "rows": self.rows,
+            "error": means[0],
+            "baselines": dict(zip(self.names, means[1:], strict=True)),
+            "window": {
+                "rows": len(self.window),
+                "error": recent[0],
+                "baselines": dict(zip(self.names, recent[1:], strict=True)),
+            },
+        }
+
+    def line(self) -> dict[str, Any]:
+        """The errors over time: a list of [rows so far, time, error, baseline, ...]."""
+        return {"every": self.every, "names": ["error", *self.names], "points": self.points}

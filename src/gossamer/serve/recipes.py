@@ -1,0 +1,129 @@
+"""Models by name and parameters: what a request may ask for, and the default of each task, in one place."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import msgspec
+from sklearn.utils import get_tags
+
+from gossamer import _checks, estimators
+from gossamer.bank import ModelBank
+from gossamer.budgets import Unlimited
+from gossamer.estimators import OnlinePipeline, OnlineScaler, pipeline
+from gossamer.estimators.base import Online
+from gossamer.estimators.pipelines import last_step
+from gossamer.evaluate.adapters import task_of
+from gossamer.serve.limits import LARGEST_BUDGET, LONGEST_TEXT, MOST_CLASSES
+from gossamer.serve.rows import Label, check_columns, short
+
+#: The model of a task where a request names none.
+DEFAULTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "classification": ("NewtonClassifier", {"budget": 128}),
+    "regression": ("NewtonRegressor", {"budget": 128}),
+    "novelty": ("SILKDetector", {"budget": 128, "nu": 0.05}),
+}
+#: Parameters of passes over stored data, or matrices, which a stream does not have.
+HIDDEN = ("self", "n_passes", "shuffle", "cost", "weights", "products", "differences")
+
+Setting = bool | int | float | str | None
+
+
+class Recipe(msgspec.Struct, forbid_unknown_fields=True):
+    """What a model is made of. ``task`` None: the first labels decide it; ``columns`` None: the first row does.
+
+    ``learner`` is "auto" or the name of an estimator, ``params`` its parameters, parts as texts
+    ("gaussian:gamma=0.5"). ``key`` is the column of a model per key, ``target`` that of the label.
+    """
+
+    task: str | None = None
+    learner: str = "auto"
+    params: dict[str, Setting] = {}
+    scale: bool = True
+    columns: list[str] | None = None
+    target: str | None = None
+    key: str | None = None
+    classes: list[Label] | None = None
+
+
+def learners() -> dict[str, type[Online]]:
+    """The estimators that may be named.
+
+    >>> "SILKClassifier" in learners(), "OnlineScaler" in learners()
+    (True, False)
+    """
+    found = {name: getattr(estimators, name) for name in estimators.__all__}
+    return {name: part for name, part in found.items() if inspect.isclass(part) and issubclass(part, Online)}
+
+
+def check_recipe(recipe: Recipe) -> Recipe:
+    """Validate a recipe as far as it can be without rows; returns it with the task that its learner implies."""
+    if recipe.task is not None:
+        _checks.one_of("model", "task", recipe.task, list(DEFAULTS))
+    if recipe.learner != "auto":
+        known = learners()
+        _checks.one_of("model", "learner", recipe.learner, ["auto", *sorted(known)])
+        task = known[recipe.learner].task
+        if recipe.task not in (None, task):
+            raise _checks.wrong("model", "learner", f"one for {recipe.task}", recipe.learner)
+        recipe.task = task
+    if recipe.columns is not None:
+        check_columns(recipe.columns)
+    for name in (recipe.target, recipe.key):
+        if name is not None and not 0 < len(name) <= LONGEST_TEXT:
+            raise _checks.wrong("model", "target", f"a name of at most {LONGEST_TEXT} characters", name[:80])
+    if recipe.target is not None and recipe.target == recipe.key:
+        raise _checks.wrong("model", "key", "another column than the target", recipe.key)
+    if recipe.classes is not None:
+        kinds = {type(label) for label in recipe.classes}
+        if not 2 <= len(set(recipe.classes)) == len(recipe.classes) <= MOST_CLASSES or len(kinds) > 1:
+            raise _checks.wrong("model", "classes", f"2 to {MOST_CLASSES} different labels of one kind", recipe.classes)
+        if kinds & {float} or not all(map(short, recipe.classes)):
+            raise _checks.wrong("model", "classes", "texts, whole numbers or booleans", recipe.classes)
+    if recipe.key is not None and recipe.task == "classification" and recipe.classes is None:
+        raise _checks.wrong("model", "classes", "given for a classifier per key", None)
+    if recipe.task is not None and recipe.columns is not None:
+        make_model(recipe, recipe.task, len(recipe.columns))
+    return recipe
+
+
+def make_model(recipe: Recipe, task: str, width: int) -> Any:
+    """The estimator, pipeline or bank of a recipe, all its parameters checked."""
+    name, params = DEFAULTS[task] if recipe.learner == "auto" else (recipe.learner, {})
+    kind = learners()[name]
+    taken = {key: value for key, value in inspect.signature(kind.__init__).parameters.items() if key not in HIDDEN}
+    for key, value in recipe.params.items():
+        if key not in taken:
+            raise _checks.wrong("model", key[:80], f"left out for {name}, which takes {', '.join(taken)}", value)
+    params = {**params, **recipe.params}
+    if "kernel" in taken and taken["kernel"].default == "gaussian":
+        # scaled rows lie at a squared distance of about 2 * width; "scale" would be decided by the first rows
+        params.setdefault("kernel", f"gaussian:gamma={1.0 / width!r}")
+    if "budget" in taken and taken["budget"].default is None:
+        params.setdefault("budget", 100_000 if name.startswith("Additive") else 256)
+    made = kind(**params)
+    budget = made._start().budget  # checks all parameters
+    if budget is None or isinstance(budget, Unlimited):
+        raise _checks.wrong(
+            "model", "budget", "a number of points, for a stream has no end", recipe.params.get("budget")
+        )
+    size = getattr(budget, "size", None)
+    if not name.startswith("Additive") and isinstance(size, int) and size > LARGEST_BUDGET:
+        raise _checks.wrong("model", "budget", f"at most {LARGEST_BUDGET} points", size)
+    model = pipeline(OnlineScaler(), made) if recipe.scale else made
+    return model if recipe.key is None else ModelBank(model, threads=1, classes=recipe.classes)
+
+
+def check_loaded(model: Any) -> Any:
+    """Validate what a .gsm file held: an estimator or a pipeline of them that can be served."""
+    if not isinstance(model, (Online, OnlinePipeline)) or not isinstance(last_step(model), Online):
+        raise _checks.wrong("model", "file", "a saved estimator or pipeline", type(model).__name__)
+    task_of(model)
+    return model
+
+
+def takes_many_classes(model: Any) -> bool:
+    """Whether a classifier learns more than two classes."""
+    found = model.template if isinstance(model, ModelBank) else model
+    return bool(get_tags(last_step(found)).classifier_tags.multi_class)

@@ -1,0 +1,158 @@
+"""The dashboard in a browser: it loads from this server alone, follows what is learned, and survives a restart.
+
+Needs Playwright and Debian's Chromium; where they are missing the browser's tests are skipped.
+"""
+
+import re
+import shutil
+
+import pytest
+from hubs import COLUMNS, stream
+from load import free_port
+
+from gossamer.serve import Background
+from gossamer.serve.pages import load_files
+from gossamer.serve.tokens import Tokens
+
+CHROMIUM = shutil.which("chromium")
+NEEDS = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
+#: Milliseconds after which a page that does not show what it should has failed.
+PATIENCE = 20_000
+#: The text of an element.
+LOOK = "const text = id => document.querySelector(id)?.textContent;"
+
+
+def test_files_ask_nobody_else():
+    """No file names another site, and the page has no code or styles within, which its policy forbids."""
+    files = load_files()
+    assert {"/", "/page/app.js", "/page/plot.js", "/page/style.css", "/page/icon.svg"} <= set(files)
+    for path, (data, _) in files.items():
+        text = data.decode().replace('"http://www.w3.org/2000/svg"', "")
+        assert not re.search(r"https?://|//\w+\.\w+/|@import", text), path
+        assert not re.search(r"<script>|<style|\son\w+=|\sstyle=|innerHTML|eval\(", text), path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+class Watched:
+    """A page, with all that it asked for and complained about."""
+
+    def __init__(self, browser, address, **options):
+        self.page = browser.new_page(reduced_motion="reduce", **options)
+        self.complaints, self.asked = [], []
+        self.page.on(
+            "console", lambda message: self.complaints.append(message.text) if message.type == "error" else None
+        )
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+
+    def wait(self, code):
+        """Wait until an expression is true in the page."""
+        for _ in range(PATIENCE // 50):  # wait_for_function would be an eval, which the page's policy forbids
+            if self.page.evaluate(f"() => {{ {LOOK} return {code}; }}"):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"not within {PATIENCE} ms: {code}")
+
+
+@NEEDS
+def test_the_page_follows_and_survives(browser, tmp_path):
+    """Rows learned are shown without a reload, also after the server has stopped and started again."""
+    X, y = stream("classification")
+    port = free_port()
+    with Background(tmp_path, port) as server:
+        watched = Watched(browser, server.address)
+        watched.wait("!document.querySelector('#empty').hidden")
+        with server.client() as client:
+            client.create("shop", task="classification", columns=COLUMNS)
+            client.learn("shop", X[:200], y[:200])
+            watched.wait("text('#rows') === '200'")
+            client.learn("shop", X[200:], y[200:])
+            watched.wait("text('#rows') === '400'")
+        watched.wait("document.querySelectorAll('#latest tbody tr').length === 12")
+        watched.wait("document.querySelector('#chart path.line0')?.getAttribute('d').length > 50")
+        for i, value in enumerate((1.5, 1.5, 0.0)):
+            watched.page.fill(f"#f{i}", str(value))
+        watched.page.click("#try button")
+        watched.wait("text('#answer strong') === 'b'")
+        assert watched.page.locator("#answer .bar").count() == 2
+        assert watched.complaints == []
+    watched.wait("text('#state-text').startsWith('connecting')")
+    with Background(tmp_path, port) as server, server.client() as client:
+        watched.wait("text('#state-text') === 'ready'")
+        assert watched.page.text_content("#rows") == "400"
+        client.learn("shop", X, y)
+        watched.wait("text('#rows') === '800'")
+        assert all(url.startswith(f"http://127.0.0.1:{port}/") for url in watched.asked)
+        watched.page.close()
+
+
+@NEEDS
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_the_page_is_readable(browser, tmp_path, width, scheme):
+    """Every control has a name, the plot says what it shows, nothing is wider than the screen or too faint."""
+    with Background(tmp_path) as server:
+        for task in ("classification", "regression", "novelty"):
+            X, y = stream(task)
+            with server.client() as client:
+                client.create(task, task=task, columns=COLUMNS)
+                client.learn(task, X, y)
+        for task in ("classification", "regression", "novelty"):
+            viewport = {"width": width, "height": 844}
+            watched = Watched(browser, f"{server.address}/#{task}", viewport=viewport, color_scheme=scheme)
+            watched.wait(f"text('#name') === '{task}'")
+            watched.wait(
+                "document.querySelector('#chart svg')?.getAttribute('aria-label').startsWith('Error over time')"
+            )
+            page = watched.page
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            for control in page.locator("button:visible, input:visible").all():
+                named = "e => e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.[0]?.textContent.trim()"
+                assert control.evaluate(named)
+            assert page.evaluate(CONTRAST) == []
+            assert page.get_by_role("button", name=task).get_attribute("aria-current") == "true"
+            assert watched.complaints == []
+            page.close()
+
+
+#: The texts of the page whose contrast with the card behind them is below 4.5 (WCAG 2, level AA).
+CONTRAST = """() => {
+  const light = colour => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255);
+    const [r, g, b] = parts.map(v => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const found = [];
+  const clear = node => getComputedStyle(node).backgroundColor.startsWith("rgba(0, 0, 0, 0");
+  for (const node of document.querySelectorAll("h1, h2, h3, p, dt, dd, th, td, label, li, button, strong")) {
+    if (!node.offsetParent || !node.textContent.trim()) continue;
+    let behind = node;
+    while (behind && clear(behind)) behind = behind.parentElement;
+    const a = light(getComputedStyle(node).color), b = light(getComputedStyle(behind ?? document.body).backgroundColor);
+    if ((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4.5) found.push(node.textContent.slice(0, 30));
+  }
+  return found;
+}"""
+
+
+@NEEDS
+def test_the_page_asks_for_a_token(browser, tmp_path):
+    """Without a token nothing is shown; with one, everything."""
+    token = Tokens(tmp_path).create("reader", ["predict"])
+    with Background(tmp_path) as server:
+        watched = Watched(browser, server.address)
+        watched.wait("!document.querySelector('#token-form').hidden")
+        assert watched.page.text_content("#state-text") == "locked"
+        watched.page.fill("#token", token)
+        watched.page.click("#token-form button")
+        watched.wait("text('#state-text') === 'ready'")
+        watched.page.close()

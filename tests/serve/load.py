@@ -37,7 +37,8 @@ def start(folder, port, *options, wait=True, under=()):
     command = [*under, sys.executable, "-m", "gossamer", *serve_command(folder, port, *options)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     errors = tempfile.TemporaryFile()  # noqa: SIM115  # not a pipe, which would fill up and stop the server
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment,
+                               start_new_session=bool(under))  # fmt: skip
     process.stderr = errors
     if wait:
         wait_ready(process, port)
@@ -115,7 +116,9 @@ def wait_ready(process, port, seconds=120):
 
 def stop(process, how=signal.SIGTERM):
     """End a server, and wait for it."""
-    if process.poll() is None:
+    if process.poll() is None and getattr(process, "args", [""])[0] == "strace":
+        os.killpg(process.pid, how)  # the tracer and the server: without its tracer a server would go on
+    elif process.poll() is None:
         process.send_signal(how)
     process.wait(60)
     if not isinstance(process, Fork):

@@ -25,7 +25,7 @@ from experiments.figure import COLOURS, Data, Figure, Progress
 from experiments.ilk.common import each, standard_error, verdict
 from gossamer import Learner, demo
 from gossamer.budgets import Smallest
-from gossamer.demo import CONTESTANTS, Contestant
+from gossamer.demo import TUNED as CONTESTANTS, Contestant
 from gossamer.kernels import Gaussian, Kernel, Polynomial
 from gossamer.losses import Hinge
 from gossamer.synthetic import rotating_xor, wandering_box

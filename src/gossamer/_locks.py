@@ -161,6 +161,34 @@ def run_shared(owner: Any, work: Callable[[], Result]) -> Result:
             no_readers.set()
 
 
+class CallLock:
+    """A lock that a thread may take again while it holds it, and so may the workers that it waits for (`as_worker`): a
+    callback in a worker, such as a ``__del__``, is within the call of the thread that holds the lock."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.RLock()
+        self._holder, self._depth = 0, 0
+        self._within: dict[int, int] = {}  # workers of the holder, and how often each has passed
+
+    def __enter__(self) -> None:
+        me = get_ident()
+        caller = _callers.get(me)
+        if caller is not None and caller == self._holder:
+            self._within[me] = self._within.get(me, 0) + 1
+            return
+        self._mutex.acquire()
+        self._holder, self._depth = me, self._depth + 1
+
+    def __exit__(self, *_: object) -> None:
+        me = get_ident()
+        if self._within.get(me):
+            self._within[me] -= 1
+            return
+        self._depth -= 1
+        self._holder = me if self._depth else 0
+        self._mutex.release()
+
+
 def as_worker(caller: int, work: Callable[[Any], Result]) -> Callable[[Any], Result]:
     """Wrap work for a thread of a pool that ``caller`` waits for: its callbacks are within the caller's calls."""
 

@@ -257,7 +257,8 @@ def test_saved_models_predict_and_go_on(target, ignore, ending, shops, tmp_path,
 def test_predict_needs_the_columns_and_not_the_target(shops, tmp_path, capsys):
     """The order of the columns and further ones do not matter; one that is not there is named."""
     model = tmp_path / "m.gsm"
-    assert run(capsys, "run", shops, "--target", "kind", "--ignore", "sold,price,day", "--save", model)[0] == 0
+    options = ("--ignore", "sold,price,day", "--learner", "silk", "--save", model)
+    assert run(capsys, "run", shops, "--target", "kind", *options)[0] == 0
     few = tmp_path / "few.csv"
     few.write_text("shop,extra,size,open\nrome,7,0.1,true\nnowhere,8,-3,false\n")
     code, out, _ = run(capsys, "predict", model, few)
@@ -277,11 +278,13 @@ def test_predict_needs_the_columns_and_not_the_target(shops, tmp_path, capsys):
 def test_inspect_tells_what_is_there(shops, tmp_path, capsys):
     """Task, columns and parameters, as text and as JSON."""
     model = tmp_path / "m.gsm"
-    assert run(capsys, "run", shops, "--target", "kind", "--ignore", "price,sold", "--save", model)[0] == 0
-    code, out, _ = run(capsys, "inspect", model)
-    assert code == 0
-    for words in ("task: classification", "size: number", "C: 0.5", "OnlineScaler", "SILKClassifier"):
-        assert words in out
+    for learner, more in (("silk", ("C: 0.5", "SILKClassifier")), ("auto", ("AutoClassifier", "settings:", "weights:"))):
+        options = ("--ignore", "price,sold", "--learner", learner, "--save", model)
+        assert run(capsys, "run", shops, "--target", "kind", *options)[0] == 0
+        code, out, _ = run(capsys, "inspect", model)
+        assert code == 0
+        for words in ("task: classification", "size: number", "OnlineScaler", *more):
+            assert words in out
     code, out, _ = run(capsys, "inspect", model, "--json")
     assert json.loads(out)["value"]["task"] == "classification"
     (tmp_path / "half.gsm").write_bytes(model.read_bytes()[:500])
@@ -466,7 +469,7 @@ def test_files_that_are_not_there_or_not_ours(shops, tmp_path, capsys):
 
 def test_a_resumed_run_has_the_same_options(shops, tmp_path, capsys):
     """What the result depends on must be as it was; the error names the option."""
-    options = ["run", shops, "--target", "price", "--checkpoint", tmp_path / "c.gsm", "--quiet"]
+    options = ["run", shops, "--target", "price", "--C", 0.3, "--checkpoint", tmp_path / "c.gsm", "--quiet"]
     assert run(capsys, *options)[0] == 0
     for other in (["--gamma", 2], ["--learner", "norma"], ["--missing", "mean"], ["--out", tmp_path / "o.csv"]):
         code, err = told(capsys, *options, "--resume", *other)

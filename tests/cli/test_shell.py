@@ -93,7 +93,8 @@ def test_predict_fills_gaps_with_the_means_that_were_learned(learned_with, tmp_p
     rows = gappy() if learned_with == "mean" else some_rows()
     data = write(tmp_path / "d.csv", rows)
     save = tmp_path / "m.gsm"
-    assert run(capsys, "run", data, "--target", "y", "--missing", learned_with, "--save", save, "--quiet")[0] == 0
+    command = ["run", data, "--target", "y", "--missing", learned_with, "--learner", "silk", "--save", save, "--quiet"]
+    assert run(capsys, *command)[0] == 0
     means = [np.mean([row[j] for row in rows if row[j] != ""]) for j in range(2)]
     new = [["", 7.5], [0.3, ""], [100.0, 5000.0], ["", ""], [0.3, ""]]
     write(tmp_path / "gaps.csv", new, ("a", "b"))
@@ -364,7 +365,7 @@ def test_probabilities_are_written(ending, tmp_path, capsys):
                 assert row["probabilities"][row["prediction"]] == pytest.approx(row["probability"])
     expected = gossamer.load(save)["model"].predict_proba(chunk.X).max(axis=1)
     assert told_ == pytest.approx(expected[1:].tolist(), rel=1e-6)
-    assert run(capsys, "run", data, "--target", "y", "--quiet", "--out", out)[0] == 0
+    assert run(capsys, "run", data, "--target", "y", "--learner", "silk", "--quiet", "--out", out)[0] == 0
     assert "probability" not in out.read_text().splitlines()[0]
 
 
@@ -385,7 +386,7 @@ def test_metrics_by_name(tmp_path, capsys):
     first = [float(line.split()[1]) for line in out.splitlines()[1:]]
     assert first == sorted(first, reverse=True)
     assert told(capsys, "run", data, "--target", "y", "--metrics", "fame")[0] == 2
-    assert told(capsys, "run", data, "--target", "y", "--metrics", "log_loss")[0] == 2
+    assert told(capsys, "run", data, "--target", "y", "--learner", "silk", "--metrics", "log_loss")[0] == 2
     assert told(capsys, "run", data, "--target", "a", "--positive", "1")[0] == 2
 
 
@@ -404,7 +405,7 @@ def test_a_checkpoint_is_told_on_a_page(wide, delay, tmp_path, capsys):
     assert code == 0
     assert out.count("\n") <= 85
     assert max(map(len, out.splitlines())) <= 160
-    for words in ("row: 700", "error: ", "target y", f"late rows: {delay}", "SILKClassifier"):
+    for words in ("row: 700", "error: ", "target y", f"late rows: {delay}", "AutoClassifier"):
         assert words in out
     assert json.loads(run(capsys, "inspect", mark, "--json")[1])["value"]["row"] == 700
 

@@ -32,6 +32,7 @@ from gossamer.synthetic import rotating_xor
 ESTIMATORS = [
     value for name in gossamer.__all__
     if inspect.isclass(value := getattr(gossamer, name)) and issubclass(value, Online)
+    and "average" in inspect.signature(value).parameters  # not those that mix learners
 ]  # fmt: skip
 
 

@@ -63,6 +63,7 @@ def name_of(case):
 
 
 every_model = pytest.mark.parametrize("part", MODELS, ids=name_of)
+every_recipe = pytest.mark.parametrize("part", RECIPES, ids=name_of)
 
 
 @functools.cache
@@ -150,7 +151,7 @@ def test_sparse_equals_dense(part, dtype):
 
 
 @pytest.mark.usefixtures("small_parts")
-@every_model
+@every_recipe
 def test_bad_sparse_rows_change_nothing(part):
     """A NaN, a wrong width, a target too few or a kernel that fails in a late part: as if nothing had been learned."""
 
@@ -213,7 +214,7 @@ def test_words():
 # ------------------------------------------------------------------------------------------------- the rest of its life
 
 
-@every_model
+@every_recipe
 def test_grid_search_and_pipelines(part):
     """Cross-validation, a grid over kernels and one over steps; what is best is a working model."""
     X, y = data(part)
@@ -228,7 +229,7 @@ def test_grid_search_and_pipelines(part):
     assert len(best.predict(X)) == len(X)
 
 
-@every_model
+@every_recipe
 def test_fit_passes_and_partial_fit_goes_on(part):
     """fit starts anew and makes n_passes passes; partial_fit makes one more."""
     X, y = data(part)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from gossamer import _checks
-from gossamer._locks import exclusive, shared
+from gossamer._locks import CallLock, exclusive, shared
 from gossamer._typing import Array, Floats
 from gossamer.bank import keyed
 from gossamer.bank.compact import compact, head
@@ -96,7 +95,7 @@ class ModelBank:
         self.n_features_in_: int | None = None
         self._dtype: Any = None
         self._engine: Any = None
-        self._lock = threading.RLock()  # of the shelf, for concurrent readers
+        self._lock = CallLock()  # of the shelf, for concurrent readers
         if memory is not None or path is not None:
             description(model)  # raise now for a model that cannot be stored
         self._lasting = path is not None

@@ -11,6 +11,8 @@ from gossamer.cli.checkpoint import KIND
 
 #: The entries of a learner's state that are shown.
 LEARNER = ("points", "offset", "level", "steps", "updates", "mistakes")
+#: The same for a mixture: its experts are settings, and their weights.
+SHOWN = {"Learner": LEARNER, "MixedLearner": ("rows", "known", "settings", "weights")}
 #: The most entries of a list that are shown, and the most letters of a line.
 MOST, WIDEST = 12, 160
 
@@ -68,7 +70,7 @@ def lines(value: Any, name: str = "", depth: int = 0) -> list[str]:
     space = "  " * depth
     if isinstance(value, dict) and {"class", "parameters"} <= set(value):
         learned = value.get("learned", {})
-        chosen = LEARNER if value["class"] == "Learner" else [name for name in learned if name[0] != "_"]
+        chosen = SHOWN.get(value["class"], [name for name in learned if name[0] != "_"])
         inside = {**value["parameters"], **{name: learned[name] for name in chosen if name in learned}}
         return [f"{space}{name}: {value['class']}", *lines(inside, "", depth + 1)]
     if isinstance(value, dict) and (not name or value):

@@ -130,8 +130,7 @@ class _Run:
             stream = self._opened(rows)
             self.task = stream.task
             model = build(options.learner, options, stream)
-            scaled = options.scale and not hasattr(model, "scale")  # one that has it scales the features itself
-            self.model = pipeline(OnlineScaler(options.forget), model) if scaled else pipeline(model)
+            self.model = pipeline(OnlineScaler(options.forget), model) if options.scale else pipeline(model)
         self._evaluate(stream)
         self.out = self._output(stream, None)
         self.position = stream.position

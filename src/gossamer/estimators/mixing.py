@@ -98,8 +98,9 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
         fresh = clone(self)
         if self._classifies():
             _labels.check_discrete(self, _checks.column(self, y))
-        if sample_weight is not None and not np.any(sample_weight):
-            raise _checks.wrong(self, "sample_weight", "positive for at least one row", 0)
+        weights = _checks.weights(self, sample_weight, len(_checks.column(self, y)))
+        if weights is not None and not weights.any():
+            raise _checks.wrong(self, "sample_weight", "above zero for some row", sample_weight)
         fresh._learn(X, y, sample_weight)
         self._replace({name: fresh.__dict__[name] for name in LEARNED if name in fresh.__dict__})
         return self

@@ -27,7 +27,7 @@ NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5
 #: Rows of at least this many features may be images, texts, codes: some experts take them as they come, unscaled.
 WIDE = 50
 #: The fewer widths and factors of forgetting that wide rows start with, and the widths of experts on plain rows.
-WIDE_WIDTHS, WIDE_FORGETTING, PLAIN_WIDTHS = (0.0, 1.0, 3.0), (1.0, 0.9999, 0.999), (0.3, 1.0, 3.0)
+WIDE_WIDTHS, WIDE_FORGETTING, PLAIN_WIDTHS = (0.0, 1.0, 3.0), (1.0, 0.9999, 0.999), (0.3, 1.0, 1.7, 3.0)
 
 
 @dataclass(frozen=True)

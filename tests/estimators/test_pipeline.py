@@ -1,10 +1,9 @@
 """Pipelines that go on learning: every split, every failure, and scikit-learn's ways with them."""
 
 import copy
+import inspect
 import itertools
 import pickle
-
-import inspect
 
 import numpy as np
 import pytest

@@ -278,7 +278,8 @@ def test_predict_needs_the_columns_and_not_the_target(shops, tmp_path, capsys):
 def test_inspect_tells_what_is_there(shops, tmp_path, capsys):
     """Task, columns and parameters, as text and as JSON."""
     model = tmp_path / "m.gsm"
-    for learner, more in (("silk", ("C: 0.5", "SILKClassifier")), ("auto", ("AutoClassifier", "settings:", "weights:"))):
+    told_of = {"silk": ("C: 0.5", "SILKClassifier"), "auto": ("AutoClassifier", "settings:", "weights:")}
+    for learner, more in told_of.items():
         options = ("--ignore", "price,sold", "--learner", learner, "--save", model)
         assert run(capsys, "run", shops, "--target", "kind", *options)[0] == 0
         code, out, _ = run(capsys, "inspect", model)

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -91,9 +92,10 @@ def machine() -> str:
         name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
+    version = re.sub(r"(\d+\.\d+)\..*dev.*", r"\1 in development", gossamer.__version__)
     return (
         f"{name}, {os.cpu_count()} cores, code path {_core.isa()}, Python {platform.python_version()}, "
-        f"NumPy {np.__version__}, Gossamer {gossamer.__version__}"
+        f"NumPy {np.__version__}, Gossamer {version}"
     )
 
 

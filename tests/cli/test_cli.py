@@ -489,10 +489,10 @@ def test_help_has_examples(capsys):
 
 
 def test_every_option_is_documented():
-    """docs/cli.md names every option of every command, docs/video.md those of its own."""
+    """docs/cli.md names every option of every command, docs/video.md and docs/serve.md those of their own."""
     commands = next(action for action in cli.make_parser()._actions if action.dest == "command").choices
     for name, parser in commands.items():
-        page = (ROOT / "docs" / ("video.md" if name == "video" else "cli.md")).read_text()
+        page = (ROOT / "docs" / f"{name if name in ('video', 'serve') else 'cli'}.md").read_text()
         for action in parser._actions if name != "demo" else []:
             for option in action.option_strings:
                 assert option in ("-h", "--help") or f"`{option}" in page, f"{name} {option}"

@@ -11,11 +11,13 @@ from test_bank import keyed
 
 import gossamer
 from gossamer import SILKRegressor, store
+from gossamer._locks import CallLock
 from gossamer.bank import ModelBank
 from gossamer.cli.run import Interrupts
 from gossamer.cli.video import Writer
 from gossamer.demo import Progress
 from gossamer.kernels import Gaussian
+from gossamer.serve.fair_lock import FairLock
 from gossamer.streams import open_stream
 
 
@@ -122,7 +124,45 @@ def progress(folder, fails):
         assert fails
 
 
-CASES = {"ModelBank": bank, "Stream": stream, "Writer": writer, "Interrupts": interrupts, "Progress": progress}
+def lock(kind):
+    """It is free after the block, however that ends."""
+
+    def check(folder, fails):
+        held = kind()
+        for _ in range(2):
+            try:
+                with held:
+                    if fails:
+                        raise StopError
+            except StopError:
+                assert fails
+
+    return check
+
+
+def background(folder, fails):
+    """The server has stopped, and what it acknowledged is there for the next one; the client has closed."""
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("msgspec")
+    from gossamer.serve import Background, Limits
+
+    recipe = {"task": "regression", "learner": "SILKRegressor", "columns": ["a"]}
+    try:
+        with Background(folder, limits=Limits(rows=100)) as server, server.client() as client:
+            client.create("m", **recipe)
+            client.learn("m", [[1.0], [2.0]], [1.0, 2.0])
+            if fails:
+                raise StopError
+    except StopError:
+        assert fails
+    assert not server.thread.is_alive()
+    with Background(folder) as server, server.client() as client:
+        assert client.predict("m", [[1.0]])["learned"] == 2
+
+
+CASES = {"CallLock": lock(CallLock), "FairLock": lock(FairLock), "Background": background, "Client": background,
+         "ModelBank": bank, "Stream": stream, "Writer": writer, "Interrupts": interrupts,
+         "Progress": progress}  # fmt: skip
 
 
 def test_all_are_here():

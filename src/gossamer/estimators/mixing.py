@@ -56,8 +56,8 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     >>> y = np.where(X[:, 0] > 0, "right", "left")
     >>> model = gossamer.Mixture([gossamer.SILKClassifier(Gaussian(1.0)), gossamer.NewtonClassifier(Linear())])
     >>> shares = model.predict_learn(X, y)
-    >>> model.weights_.round(3).tolist(), model.predict([[2.0, 0.0]]).tolist()
-    ([0.0, 1.0], ['right'])
+    >>> model.weights_.round(2).tolist(), model.predict([[2.0, 0.0]]).tolist()
+    ([0.01, 0.99], ['right'])
     """
 
     def __init__(self, experts: Sequence[Any], share: float = SHARE) -> None:

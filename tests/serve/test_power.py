@@ -39,7 +39,7 @@ def test_power_loss(tmp_path):
     finally:
         load.stop(process, signal.SIGKILL)
     found = list(enumerate_moments(record, folder))
-    assert found[-1][1] >= 300  # answers were recorded
+    assert found[-1][1] >= 296  # answers were recorded; the kill may cut the record of the last of each sender
     tried = 0
     chosen = rng.choice(len(found), size=24, replace=False)
     for place in sorted(chosen.tolist()):

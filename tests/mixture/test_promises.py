@@ -41,8 +41,8 @@ class Recorder(Weights):
         super().keep(which)
         self.names = [self.names[place] for place in which]
 
-    def add(self, weight, opinion, credit=0.0):
-        super().add(weight, opinion, credit)
+    def add(self, weight, opinion):
+        super().add(weight, opinion)
         assert weight == ENTRY
         self.names.append(1000 + len(self.starts))
         self.starts.append((len(self.run.own), self.names[-1]))

@@ -6,6 +6,7 @@ The file is long because the class has the whole face of a `Learner`.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -22,6 +23,7 @@ from gossamer.learner import Learner
 from gossamer.losses import Logistic, Loss, OneVsRest, Pinball, Softmax, Squared, SquaredHinge
 from gossamer.mixture import roster
 from gossamer.mixture.costs import check_limits, fit_limits
+from gossamer.mixture.opinions import FREEDOM
 from gossamer.mixture.roster import EVERY, START, Expert
 from gossamer.mixture.settings import (
     Setting,
@@ -563,7 +565,7 @@ class MixedLearner(Learner):
 
 
 #: The variance of Student's t with the degrees of freedom of an opinion.
-STUDENT = 6.0 / 4.0
+STUDENT = FREEDOM / (FREEDOM - 2.0)
 
 
 def _run(work: Any, count: int, jobs: int) -> None:
@@ -572,7 +574,5 @@ def _run(work: Any, count: int, jobs: int) -> None:
         for place in range(count):
             work(place)
         return
-    import threading
-
     with ThreadPoolExecutor(min(jobs, count)) as pool:
         list(pool.map(as_worker(threading.get_ident(), work), range(count)))

@@ -117,7 +117,7 @@ def neighbours(setting: Setting, task: str, fixed: bool) -> list[Setting]:
 
 
 def median_distance(rows: Array) -> float:
-    """The median squared distance of some rows; 1 if it is 0.
+    """The median squared distance of rows that differ; 1 if all are equal.
 
     >>> median_distance(np.array([[0.0], [1.0], [3.0]]))
     4.0

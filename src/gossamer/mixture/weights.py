@@ -88,11 +88,11 @@ class Weights:
         weights = self.weights[which]
         self.weights = weights / weights.sum()
 
-    def add(self, weight: float, opinion: Floats, credit: float = 0.0) -> None:
+    def add(self, weight: float, opinion: Floats) -> None:
         """One more expert, to which the others give this weight."""
         self.opinions = np.vstack([self.opinions, opinion[None]])
         self.weights = np.append((1.0 - weight) * self.weights, weight)
-        self.credits = np.append(self.credits, credit)
+        self.credits = np.append(self.credits, 0.0)
 
 
 def mix(

@@ -134,7 +134,7 @@ class AutoClassifier(_Auto, OnlineClassifier):
         deviations.)"""
         mixed = self._mixed()
         setting, _, learner = mixed.experts()[0]
-        model = NewtonClassifier(learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=mixed.size)
+        model = NewtonClassifier(learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=learner.budget)
         own = {name: self.__dict__[name] for name in ("_order", "_given", "classes_")}
         return _as_pipeline(self, mixed, setting, learner, model, own)
 
@@ -198,7 +198,7 @@ class AutoRegressor(_Auto, OnlineRegressor):
         setting, _, learner = mixed.experts()[0]
         loss: dict[str, Any] = {} if self.quantile is None else {"loss": "pinball", "quantile": self.quantile}
         model = NewtonRegressor(
-            learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=mixed.size, **loss
+            learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=learner.budget, **loss
         )
         return _as_pipeline(self, mixed, setting, learner, model, {"_target_moments": mixed.moments})
 
@@ -211,8 +211,8 @@ def _as_pipeline(
     own = model._start(loss)
     own.restore(learner.state())
     model.__dict__.update(learned, learner_=own, n_features_in_=estimator.n_features_in_)
-    if not mixed.scale or setting.plain:
+    if not mixed.scale or setting.view == "plain":
         return OnlinePipeline([("model", model)])
-    scaler = OnlineScaler()
+    scaler = OnlineScaler(squash=setting.view == "squashed")
     scaler.__dict__.update(mixed.scaler_state())
     return OnlinePipeline([("scaler", scaler), ("model", model)])

@@ -26,7 +26,7 @@ SHADES = ("#F3E9A8", "#BFDD8C", "#74C49A", "#3B9FA6", "#2C6F9E", "#3B3F86", "#3A
 #: What the settings of `AutoClassifier` and `AutoRegressor` mean.
 TITLES = {
     "width": "width of the Gaussian; 0: linear", "forgetting": "forgetting; 1: the world stands still",
-    "noise": "noise", "plain": "rows without scaling",
+    "noise": "noise", "view": "how rows are seen",
 }  # fmt: skip
 
 

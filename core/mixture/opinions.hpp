@@ -21,7 +21,8 @@ struct Outlook {
 };
 
 constexpr double opinion_forgetting = 0.9995;  // about two thousand rows
-constexpr double least_probability = 1e-4;  // of what an expert holds for impossible: it never loses more than 9.3 in a row
+constexpr double least_probability =
+    1e-4;  // of what an expert holds for impossible: it never loses more than 9.3 in a row
 
 // Two classes: the probability of the second one, by a calibrated link. The score of the mixture is its log-odds.
 struct SignOpinion {
@@ -109,7 +110,8 @@ struct QuantileOpinion {
     void learn(const Outlook& row, double y, double weight) {
         const double most = 20 * losses / total;  // an outlier does not widen the density for long
         total = forgetting * total + (1 - forgetting) * prior + weight;
-        losses = forgetting * losses + (1 - forgetting) * 0.25 * prior + weight * std::min(most, loss(y - row.scores[0]));
+        losses =
+            forgetting * losses + (1 - forgetting) * 0.25 * prior + weight * std::min(most, loss(y - row.scores[0]));
     }
     static void finish(double*, int) {}
 };

@@ -342,9 +342,7 @@ def use(value: Any) -> None:
         warnings.simplefilter("ignore")
         try:
             store.loads(store.dumps(value))
-        except (
-            ValueError
-        ) as error:  # the limit may have no room for the threads of a second model
+        except ValueError as error:  # the limit may have no room for the threads of a second model
             if "could not start" not in str(error):
                 raise
         for found in models(value):

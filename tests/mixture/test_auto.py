@@ -12,7 +12,7 @@ from test_estimators import MIXTURES, name_of
 import gossamer
 from gossamer import AutoClassifier, AutoRegressor, river, store
 from gossamer.bank import ModelBank
-from gossamer.kernels import Matern
+from gossamer.kernels import Gaussian, Linear, Matern
 from gossamer.mixture import roster
 from gossamer.mixture.costs import expert_bytes, fit_limits
 
@@ -22,6 +22,7 @@ CASES = {
     "two": (AutoClassifier, {}, 2),
     "three": (AutoClassifier, {}, 3),
     "plain": (AutoClassifier, {"scale": False, "n_jobs": 2}, 3),
+    "scale": (AutoClassifier, {"kernel": Gaussian() + Linear()}, 2),
     "matern": (AutoClassifier, {"kernel": Matern(1.5, 1.0)}, 2),
     "laplace": (AutoRegressor, {"kernel": "laplace"}, 0),
     "mean": (AutoRegressor, {}, 0),
@@ -268,14 +269,17 @@ def test_river_is_the_same(case):
     assert face.predict_one(dict(zip("abc", X[0], strict=True))) == pytest.approx(model.predict(X[:1])[0])
     face.predict_one({"a": 1.0, "new": 2.0})
     face.learn_one({"a": 1.0, "new": 2.0}, y[0])
+    assert face._raw_memory_usage > 10_000
 
 
-def test_in_a_bank():
-    """A mixture for each key, the same as alone."""
+@pytest.mark.parametrize("memory", [None, 50_000])
+def test_in_a_bank(memory, tmp_path):
+    """A mixture for each key, the same as alone, also where only one fits into memory."""
     X, y = stream("two", 120)
     keys = np.array(["p", "q"])[np.arange(120) % 2]
-    bank = ModelBank(AutoClassifier(budget=8))
-    bank.learn(keys, X, y)
+    bank = ModelBank(AutoClassifier(budget=8), memory=memory, path=None if memory is None else tmp_path / "bank")
+    bank.learn(keys[:60], X[:60], y[:60])
+    bank.learn(keys[60:], X[60:], y[60:])
     alone = AutoClassifier(budget=8).partial_fit(X[::2], y[::2])
     assert np.array_equal(bank.predict(keys[::2], X[::2]), alone.predict(X[::2]))
 

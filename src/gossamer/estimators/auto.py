@@ -79,7 +79,8 @@ class AutoClassifier(_Auto, OnlineClassifier):
 
     Parameters
     ----------
-    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it.
+    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it, whose
+        "scale" is that of features with variance 1.
     budget : the most support points of each expert.
     scale : whether features are scaled online.
     memory : the most bytes for the experts; None: no limit. Fewer stay awake, with fewer points.

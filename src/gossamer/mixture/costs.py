@@ -3,6 +3,8 @@ model depend on the machine."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from gossamer import _checks
 
 #: Experts that are awake besides the settled ones, on the average: young ones and those on trial.
@@ -38,6 +40,8 @@ def fit_limits(budget: int, awake: int, features: int, memory: float | None, tim
 
     >>> fit_limits(256, 6, 20, None, None), fit_limits(256, 6, 20, 5e6, None), fit_limits(256, 6, 20, None, 50.0)
     ((256, 6), (244, 2), (148, 2))
+    >>> fit_limits(2**31 - 1, 6, 20, 5e6, None)
+    (244, 2)
     """
 
     def fits(points: int, count: int) -> bool:
@@ -48,9 +52,10 @@ def fit_limits(budget: int, awake: int, features: int, memory: float | None, tim
 
     while awake > 2 and not fits(budget, awake):
         awake -= 1
-    while budget > FEWEST_POINTS and not fits(budget, awake):
-        budget -= 1
-    return budget, awake
+    if budget <= FEWEST_POINTS or fits(budget, awake):
+        return budget, awake
+    # the largest number of points that fits: cost grows with points
+    return max(FEWEST_POINTS, bisect_left(range(budget), True, key=lambda points: not fits(points, awake)) - 1), awake
 
 
 def check_limits(owner: object, memory: float | None, time: float | None) -> None:

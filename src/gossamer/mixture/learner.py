@@ -55,7 +55,8 @@ class MixedLearner(Learner):
     ----------
     task : "classification" or "regression".
     budget : the most support points of each expert.
-    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it.
+    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it, whose
+        "scale" is that of features with variance 1.
     scale : whether features are scaled online to mean 0 and deviation 1.
     share : of the weight that all experts share after each row.
     quantile : the level, for regression of a quantile.
@@ -174,7 +175,7 @@ class MixedLearner(Learner):
 
     def _may_fail(self, X: Array) -> bool:
         """Whether a kernel in Python could raise in the middle of a batch."""
-        return isinstance(self._fixed, Kernel) and self._fixed.program(X.shape[1]) is None
+        return isinstance(self._fixed, Kernel) and _for_scaled(self._fixed, X.shape[1]).program(X.shape[1]) is None
 
     def _parts(self, rows: int) -> Iterator[slice]:
         """Slices of the rows of a call, cut where the roster may change."""
@@ -221,7 +222,10 @@ class MixedLearner(Learner):
 
     def _new(self, setting: Setting, trial: int = 0) -> Expert:
         unit = self._units[1 if setting.plain else 0]
-        return Expert(setting, setting.learner(unit, self.expert_loss, self.budget, self._fixed), trial)
+        family = self._fixed
+        if isinstance(family, Kernel) and self._width is not None:
+            family = _for_scaled(family, self._width)
+        return Expert(setting, setting.learner(unit, self.expert_loss, self.budget, family), trial)
 
     def _scaled(self, X: Array, learn: bool) -> Array:
         """The rows as experts see them; ``learn``: each with the statistics up to and with itself."""
@@ -566,6 +570,11 @@ class MixedLearner(Learner):
 
 #: The variance of Student's t with the degrees of freedom of an opinion.
 STUDENT = FREEDOM / (FREEDOM - 2.0)
+
+
+def _for_scaled(kernel: Kernel, width: int) -> Kernel:
+    """The kernel settled on features of variance 1: by no rows, so that any split into batches gives the same."""
+    return kernel.resolve(np.array([[-1.0], [1.0]]) * np.ones(width))
 
 
 def _run(work: Any, count: int, jobs: int) -> None:

@@ -79,7 +79,8 @@ class AutoClassifier(_Auto, OnlineClassifier):
 
     Parameters
     ----------
-    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it.
+    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it, whose
+        "scale" is that of features with variance 1.
     budget : the most support points of each expert.
     scale : whether features are scaled online.
     memory : the most bytes for the experts; None: no limit. Fewer stay awake, with fewer points.
@@ -101,11 +102,11 @@ class AutoClassifier(_Auto, OnlineClassifier):
     >>> model = gossamer.AutoClassifier()
     >>> scores = model.predict_learn(X, y)
     >>> round(float(np.mean((scores >= 0) != (y == "up"))), 3)
-    0.04
+    0.033
     >>> model.predict_proba([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]).round(1).tolist()
     [[0.0, 1.0], [0.6, 0.4]]
     >>> print(model.explain(0.2).splitlines()[0])
-    57.4%  Gaussian of width 3 and linear, forgetting 1, noise 0.1
+    39.6%  Gaussian of width 3 and linear on squashed rows, forgetting 1, noise 0.1
     """
 
     def __init__(
@@ -134,7 +135,9 @@ class AutoClassifier(_Auto, OnlineClassifier):
         deviations.)"""
         mixed = self._mixed()
         setting, _, learner = mixed.experts()[0]
-        model = NewtonClassifier(learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=learner.budget)
+        model = NewtonClassifier(
+            learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=learner.budget
+        )
         own = {name: self.__dict__[name] for name in ("_order", "_given", "classes_")}
         return _as_pipeline(self, mixed, setting, learner, model, own)
 

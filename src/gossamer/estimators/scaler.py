@@ -63,7 +63,9 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     n_seen_: int
     n_features_in_: int
 
-    def __init__(self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True, squash: bool = False) -> None:
+    def __init__(
+        self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True, squash: bool = False
+    ) -> None:
         self.forget, self.with_mean, self.with_std, self.squash = forget, with_mean, with_std, squash
 
     def fit(self, X: Any, y: Any = None) -> Any:

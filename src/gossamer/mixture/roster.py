@@ -6,8 +6,9 @@
 - Every `EVERY` rows a young expert starts with the settings of the best and nothing learned, for a world that has just
   changed. It is retired soon, unless it has weight.
 - Every `EXPLORE` rows neighbours of the best start, with what it knows or, with another kernel, with the last rows.
-- Then, too, a copy of the best falls asleep: it is asked for every row, and learns none. If its world comes back, it has
-  weight within tens of rows, and wakes. With two classes another copy says the opposite, for classes that are exchanged.
+- Then, too, a copy of the best falls asleep: it is asked for every row, and learns none. If its world comes back, it
+  has weight within tens of rows, and wakes. With two classes another copy says the opposite, for classes that are
+  exchanged.
 """
 
 from __future__ import annotations

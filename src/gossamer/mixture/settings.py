@@ -109,8 +109,8 @@ def all_settings(task: str, features: int, scale: bool, fixed: bool) -> list[Set
         more["squashed"] = ((1.0,) if fixed else SQUASHED_WIDTHS, SQUASHED_FORGETTING)
     if scale and wide and not fixed:
         more["plain"] = (PLAIN_WIDTHS, forgetting)
-    for view, (widths, forgetting) in more.items():
-        found += [Setting(w, f, n, view) for w in widths for f in forgetting for n in NOISES[task]]
+    for view, (own_widths, own_forgetting) in more.items():
+        found += [Setting(w, f, n, view) for w in own_widths for f in own_forgetting for n in NOISES[task]]
     return found
 
 

@@ -57,6 +57,11 @@ class MixedState:
         """Some rows of the kind that is learned."""
         return self.memory_rows
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        return sum(value.nbytes for _, value in self.items() if isinstance(value, np.ndarray))
+
     def items(self) -> Iterator[tuple[str, Any]]:
         """The entries by name, those of the experts as ``experts.0.name``."""
         for field in fields(self):

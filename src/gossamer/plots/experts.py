@@ -51,7 +51,7 @@ def weights(
     ...     model = model.partial_fit(X[row : row + 100], y[row : row + 100])
     ...     history.append((row + 100, model.experts_, model.weights_))
     >>> [axes.get_title(loc="left").partition(";")[0] for axes in weights(history).axes]
-    ['width of the Gaussian', 'forgetting', 'noise']
+    ['width of the Gaussian', 'forgetting', 'noise', 'how rows are seen']
     """
     looks = _check(history)
     everybody = [expert for _, experts, _ in looks for expert in experts]

@@ -382,7 +382,7 @@ def test_metrics_by_name(tmp_path, capsys):
     first = [float(line.split()[1]) for line in out.splitlines()[1:]]
     assert first == sorted(first, reverse=True)
     assert told(capsys, "run", data, "--target", "y", "--metrics", "fame")[0] == 2
-    assert told(capsys, "run", data, "--target", "y", "--metrics", "log_loss")[0] == 2
+    assert told(capsys, "run", data, "--target", "y", "--metrics", "coverage")[0] == 2
     assert told(capsys, "run", data, "--target", "a", "--positive", "1")[0] == 2
 
 

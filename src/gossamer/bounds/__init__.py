@@ -6,7 +6,7 @@ error y f(x) <= margin, of the score made before the label was used; all learner
 Corrections to the papers follow ALGORITHMS 12 and 14.
 
 >>> len(ALL), ALL["norma_regret"].source
-(33, 'Kivinen et al. 2004, Theorem 4')
+(34, 'Kivinen et al. 2004, Theorem 4')
 """
 
 from gossamer.bounds.comparators import (
@@ -19,6 +19,7 @@ from gossamer.bounds.comparators import (
     path_lengths,
     values,
 )
+from gossamer.bounds.conformal import conformal_coverage
 from gossamer.bounds.ilk import (
     ilk_contraction,
     ilk_mistakes,
@@ -73,6 +74,7 @@ __all__ = [
     "alma_corrections",
     "alma_parameters",
     "arow_mistakes",
+    "conformal_coverage",
     "cumulative_risk",
     "ilk_contraction",
     "ilk_mistakes",

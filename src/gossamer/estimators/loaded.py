@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from gossamer.estimators.base import Online
 
 #: The learned attributes of an estimator.
-LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
+LEARNED = (
+    "learner_",
+    "n_features_in_",
+    "feature_names_in_",
+    "classes_",
+    "_order",
+    "_given",
+    "_target_moments",
+    "_certainty",
+    "_calm",
+)
 
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
@@ -35,6 +45,8 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
         raise _checks.wrong(model, "learner_", f"one that learns as {fresh}", learner)
     if fresh.average is not None and learner.average is None:
         raise _checks.wrong(model, "learner_", f"one with the mean, as average={model.average!r}", learner)
+    if "_calm" in learned and (type(learned["_calm"]) is not int or not 0 <= learned["_calm"] <= 3):
+        raise _checks.wrong(model, "_calm", "an int in [0, 3]", learned["_calm"])
     _check_features(model, learned, learner.features)
     if "label" in model.targets:
         _check_labels(model, learned, learner)

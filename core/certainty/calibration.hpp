@@ -135,9 +135,10 @@ struct Calibration {
     }
 
 private:
+    static constexpr double barely = 1e-6;
+
     // the more probable class is the predicted one
     static double agree(double p, double f) {
-        constexpr double barely = 1e-6;
         return f > 0 ? std::max(p, 0.5 + barely) : f < 0 ? std::min(p, 0.5 - barely) : p;
     }
     static double log_odds(double p, double rest) { return std::log(p) - std::log(rest); }
@@ -161,7 +162,7 @@ private:
         for (int k = 0; k < classes; ++k)
             if (k != best) second = std::max(second, p[k] / rest);
         const double wanted = links::sigmoid(curve.apply(log_odds(p[best], rest)));
-        const double chance = std::max(wanted, second / (1.0 + second));
+        const double chance = std::max(wanted, second / (1.0 + second) + barely);
         for (int k = 0; k < classes; ++k) p[k] *= (1.0 - chance) / rest;
         p[best] = chance;
     }

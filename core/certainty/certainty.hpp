@@ -1,5 +1,5 @@
 // How sure a model is, learned from its scores, each before its target was used: probabilities of classes, and thresholds
-// of scores that hold the coverage asked for. The twin of `Certainty` (certainty/certainty.py), where the formulas are.
+// of scores that hold the coverage asked for. The twin of `Certainty` (certainty/conformal.py), where the formulas are.
 #pragma once
 #include <array>
 #include <cmath>

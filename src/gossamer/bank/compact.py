@@ -1,4 +1,7 @@
-"""The compiled engine of a `ModelBank`: a state is compact bytes, which the core deserializes, updates, serializes."""
+"""The compiled engine of a `ModelBank`: a state is compact bytes, which the core deserializes, updates, serializes.
+
+The file is long because the bytes are read and written here, field by field, and both must agree.
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Calibration:
             return p
         second = max(p[k] / rest for k in range(len(p)) if k != best)
         wanted = sigmoid(self.curve.apply(math.log(p[best]) - math.log(rest)))
-        chance = max(wanted, second / (1.0 + second))
+        chance = max(wanted, second / (1.0 + second) + BARELY)
         p *= (1.0 - chance) / rest
         p[best] = chance
         return p

@@ -1,8 +1,8 @@
 """Pictures of learners on streams: error curves, decision boundaries, evaluations, the curves of additive models.
 
 The file is long because every picture of the package is here. matplotlib is imported when a picture is drawn, not
-before. No function touches pyplot or any other global state: each draws on the axes it is given, or returns a new Figure
-that the caller saves.
+before. No function touches pyplot or any other global state: each draws on the axes it is given, or returns a new
+Figure that the caller saves.
 """
 
 from __future__ import annotations

@@ -132,9 +132,7 @@ class Compact:
         if self.targets:  # without them, the fingerprint is that of older versions
             settings["targets"] = True
         self.core: Any = (_core.Bank32 if dtype == np.float32 else _core.Bank64)(**settings)
-        self.fingerprint = hashlib.sha256(
-            json.dumps(settings, sort_keys=True, default=float).encode()
-        ).digest()[:8]
+        self.fingerprint = hashlib.sha256(json.dumps(settings, sort_keys=True, default=float).encode()).digest()[:8]
 
     def _many(self, last: Any) -> Any:
         """The loss for more than two classes, if there can be any; None also if a part does not support it."""
@@ -173,9 +171,7 @@ class Compact:
         )  # fmt: skip
         return self._reasons(refused, rows, labels)
 
-    def proba(
-        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
-    ) -> dict[int, str]:
+    def proba(self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats) -> dict[int, str]:
         """The probabilities of all labels, by their ranks; 0 for those that a model has not seen."""
         scores, ranks = np.full(out.shape, np.nan), _ranks(labels)
         bad = self.score(states, groups, rows, labels, scores, np.full(len(out), -1, dtype=np.int64))

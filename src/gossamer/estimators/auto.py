@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gossamer import _checks
+from gossamer import _checks, _core
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget, Project
 from gossamer.estimators import fitting, inputs
@@ -115,6 +115,9 @@ class AutoClassifier(_Auto, OnlineClassifier):
     ) -> None:  # fmt: skip
         self.budget, self.kernel, self.scale, self.memory, self.time = budget, kernel, scale, memory, time
         self.n_jobs, self.shuffle, self.random_state = n_jobs, shuffle, random_state
+
+    def _new_certainty(self) -> Any:
+        return _core.Certainty("log_odds")
 
     def _loss(self) -> Loss:
         return Logistic()

@@ -27,6 +27,7 @@ LAYERS = {
     "river": ("other faces: dict rows, a model per key, pixels, pictures, theorems", FACES),
     "store": ("State and bytes; predict, then learn, and count; files and pipes", FACES),
     "estimators": ("scikit-learn: validates rows, encodes labels, names four parts", MODEL),
+    "rows": ("what a row is: kinds, gaps, categories, clocks", MODEL),
     "learner": ("Learner: a kernel, a loss, a rule, a budget", MODEL),
     "_engine": ("THE LOOP: here the four parts meet, in NumPy or compiled", MODEL),
     "budgets": ("which point leaves, and what becomes of its share", PARTS),

@@ -279,16 +279,18 @@ template <class T> void bind_finite(nb::module_& m, const char* name) {
 
 }  // namespace
 
-void bind_bank(nb::module_& m);   // bindings_bank.cpp
-void bind_csv(nb::module_& m);    // bindings_csv.cpp
-void bind_rows(nb::module_& m);   // bindings_rows.cpp
-void bind_video(nb::module_& m);  // bindings_video.cpp
+void bind_bank(nb::module_& m);     // bindings_bank.cpp
+void bind_csv(nb::module_& m);      // bindings_csv.cpp
+void bind_encoder(nb::module_& m);  // bindings_encoder.cpp
+void bind_rows(nb::module_& m);     // bindings_rows.cpp
+void bind_video(nb::module_& m);    // bindings_video.cpp
 
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core of gossamer.";
     m.def(
         "isa", [] { return std::string(tiles<double>().name); }, "The instruction set in use.");
     bind_csv(m);
+    bind_encoder(m);
     bind_rows(m);
     bind_learner<float>(m, "Learner32");
     bind_learner<double>(m, "Learner64");

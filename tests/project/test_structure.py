@@ -201,7 +201,7 @@ def test_parts_need_no_extras():
 
 #: The folders of the core, top to bottom; those of one layer may include each other. A source file that chooses an
 #: instruction set includes what it chooses from, in any layer: nothing includes it.
-CORE_LAYERS = [{"python"}, {"bank", "features", "video", "io"}, {"engine", "parts", "trees"}, {"simd"}]
+CORE_LAYERS = [{"python"}, {"bank", "features", "video", "io", "rows"}, {"engine", "parts", "trees"}, {"simd"}]
 INCLUDE = re.compile(r'^#include (["<])(.*)[">]', re.MULTILINE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+from itertools import pairwise
 from typing import Any
 
 from sklearn import get_config
@@ -175,12 +176,13 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
             raise _checks.wrong(self, "learned", "empty: the steps have learned", sorted(learned))
         self._check_steps()
         self._validate_names([name for name, _ in steps])
-        widths = [getattr(step, "n_features_in_", None) for _, step in steps]
+        widths = [_widths(step) for _, step in steps]
         fitted = [hasattr(step, "__sklearn_is_fitted__") and step.__sklearn_is_fitted__() for _, step in steps[:-1]]
         if any(hasattr(step, "predict_learn") for _, step in steps[:-1]):
             raise _checks.wrong(self, "steps", "transformers before the last", steps)
         taught = "learner_" in vars(steps[-1][1])
-        if len({width for width in widths if width is not None}) > 1 or (taught and not all(fitted)):
+        known = [(before[1], after[0]) for before, after in pairwise(widths) if before[1] and after[0]]
+        if any(out != taken for out, taken in known) or (taught and not all(fitted)):
             raise _checks.wrong(self, "steps", "steps that have learned the same rows", widths)
 
     def _check_steps(self) -> None:
@@ -194,6 +196,12 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
                 raise _checks.wrong(self, "steps", rule, step)
         if not hasattr(self.steps[-1][1], "predict_learn"):
             raise _checks.wrong(self, "steps", "a model with predict_learn at the end", self.steps[-1][1])
+
+
+def _widths(step: Any) -> tuple[int | None, int | None]:
+    """The features that a step takes and makes; None where it does not know yet, or takes any."""
+    taken = getattr(step, "n_features_in_", None)
+    return taken, getattr(step, "n_features_out_", taken)
 
 
 def _route(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:

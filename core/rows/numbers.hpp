@@ -40,7 +40,9 @@ inline void encode_numbers(const NumberColumns& c, const double* x, double* out,
                 continue;
             }
             const double away = value - mean, gain = 1.0 / c.weight[j];
-            c.mean[j] = mean + away * gain;
+            const double moved = mean + away * gain;
+            if (std::isfinite(moved)) c.mean[j] = moved;  // two numbers at the ends of all floats are too far apart
+            if (!scaled) continue;
             c.squares[j] = now * c.squares[j] + away * away * (1.0 - gain);
         }
     }

@@ -11,12 +11,14 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer.learner import Learner
+from gossamer.rows.pending import Pending
 
 if TYPE_CHECKING:
     from gossamer.estimators.base import Online
 
 #: The learned attributes of an estimator.
-LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
+LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments",
+           "_late")  # fmt: skip
 
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
@@ -25,8 +27,11 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
     if unknown := sorted(learned.keys() - set(LEARNED)):
         raise _checks.wrong(model, unknown[0], "left out: nothing of this name is learned", learned[unknown[0]])
     learner = learned.get("learner_")
+    late: Any = learned.get("_late")
+    if late is not None and not isinstance(late, Pending):
+        raise _checks.wrong(model, "_late", "rows that wait for labels", late)
     if learner is None:
-        if learned:
+        if learned.keys() - {"_late"}:
             raise _checks.wrong(model, sorted(learned)[0], "nothing where there is no learner_", learned)
         return
     if not isinstance(learner, Learner) or type(learner) is not type(fresh) or not learner.steps:

@@ -50,9 +50,14 @@ def _shared_method(name: str) -> Any:
     found = inspect.getattr_static(Pipeline, name)
 
     @shared
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+
     @functools.wraps(getattr(found, "fn", found))
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+        if name == "predict" and kwargs.get("ids") is not None:
+            return self._show(*args, **kwargs)
+        return call(self, *args, **kwargs)
 
     if not hasattr(found, "fn"):
         return method
@@ -132,6 +137,32 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         made: Predictions = self._learn("_predict_learn", X, y, parameters)
         return made
 
+    # ----------------------------------------------------------------------------------------------- late labels
+
+    def keep_pending(self, limit: int = 1_000_000, ttl: Any = None, spill: str | None = None) -> Any:
+        """How rows wait for their labels, as in the model: the most of them, how long, a file instead of memory."""
+        self.steps[-1][1].keep_pending(limit, ttl, spill)
+        return self
+
+    @property
+    def pending_(self) -> Any:
+        """The rows that wait for labels, with ``counts`` of what became of the others."""
+        return self.steps[-1][1].pending_
+
+    @exclusive
+    def learn_labels(self, ids: Any, y: Any, *, time: Any = None) -> Any:
+        """Learn labels of rows that ``predict(X, ids=...)`` was shown; returns the predictions that were made then."""
+        return self.steps[-1][1].learn_labels(ids, y, time=time)
+
+    @exclusive
+    def _show(self, X: Any, /, ids: Any, time: Any = None, **parameters: Any) -> Any:
+        """Predict rows whose labels come later. The transformers learn them now: a row is known before its label."""
+        self._check_steps()
+        learned, X = self._learn_steps(X)
+        made = self.steps[-1][1].predict(X, ids=ids, time=time, **parameters)
+        self._commit(learned)
+        return made
+
     @shared
     def _predictions(self, X: Any) -> Predictions:
         """The scores of rows and their classes; the last step is a classifier."""
@@ -144,6 +175,13 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
     def _learn(self, method: str, X: Any, y: Any, parameters: dict[str, Any]) -> Any:
         """Run copies of the transformers, then the model; commit the copies only if the model succeeds."""
         self._check_steps()
+        learned, X = self._learn_steps(X)
+        result = getattr(self.steps[-1][1], method)(X, y, **parameters)
+        self._commit(learned)
+        return result
+
+    def _learn_steps(self, X: Any) -> tuple[list[Any], Any]:
+        """Copies of the transformers that have learned the rows, and what they made of them."""
         learned = []
         for _, step in self.steps[:-1]:
             if hasattr(step, "learn_transform"):
@@ -152,9 +190,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
             else:
                 X = step.transform(X)
             learned.append(step)
-        result = getattr(self.steps[-1][1], method)(X, y, **parameters)
-        self._commit(learned)
-        return result
+        return learned, X
 
     @exclusive
     def _replace(self, learned: list[Any]) -> None:

@@ -116,11 +116,11 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
         return self._wrap(self._encode(known["_layout"], self._table(X, known), learn=False))
 
     @exclusive
-    def settle(self, X: Any, y: Any = None, *, whole: bool = False) -> Any:
-        """Decide what the columns are from these rows, and learn none of them. ``whole``: there are no others."""
+    def settle(self, X: Any = None) -> Any:
+        """Decide what the columns are from these rows, or from a plan alone, and learn none of them."""
         self._check_parameters()
-        table = self._read(X)
-        publish(self, self._settle(table, whole), instead_of=LEARNED)
+        table = Table(0, {}) if X is None else self._read(X)
+        publish(self, self._settle(table), instead_of=(*LEARNED, "_layout"))
         return self
 
     def describe(self) -> Plan:
@@ -185,11 +185,11 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
     def _wrap(self, out: Floats) -> Any:
         return csr_matrix(out) if self.sparse else out
 
-    def _settle(self, table: Table, whole: bool = False) -> dict[str, Any]:
+    def _settle(self, table: Table) -> dict[str, Any]:
         """The learned attributes before the first row."""
         given = self.columns
         if given is None or isinstance(given, Mapping):
-            limits = Limits(self.places, self.hashed, self.text_width, open=not whole)
+            limits = Limits(self.places, self.hashed, self.text_width)
             plan = find_plan(table[: self.start], given, limits)
         else:
             plan = Plan.of(given)
@@ -227,6 +227,12 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
         if table.named and not any(name in table.columns for name in names):
             raise _checks.wrong(self, "X", f"a table with some of the columns {shown(names)}", list(table.columns)[:20])
         return table
+
+    @property
+    def coped_(self) -> dict[str, tuple[int, int]]:
+        """For each column, how many values were missing, and how many were of another kind, so far."""
+        layout: Layout = self._known()["_layout"]
+        return {name: (gaps, layout.strays[name]) for name, gaps in layout.gaps.items()}
 
     def _notes(self, known: dict[str, Any]) -> dict[str, str]:
         layout: Layout = known["_layout"]

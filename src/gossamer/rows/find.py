@@ -11,7 +11,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._typing import Floats
-from gossamer.rows.parse import COMMA, find_format, map_texts, parse_number, parse_time, parse_truth
+from gossamer.rows.parse import COMMA, NUMBER, find_format, map_texts, parse_number, parse_time, parse_truth
 from gossamer.rows.plan import LEFT_OUT, Column, Plan, parse_kind
 from gossamer.rows.table import MISSING, Coded, Table, coded_numbers
 
@@ -40,6 +40,8 @@ class Limits:
     width: int = 128
     #: Whether few first rows mean that anything may come.
     open: bool = True
+    #: Whether ids and constants are features too, because nothing else is there.
+    all: bool = False
 
 
 def find_plan(table: Table, said: Mapping[str, str] | None = None, limits: Limits | None = None) -> Plan:
@@ -54,15 +56,31 @@ def find_plan(table: Table, said: Mapping[str, str] | None = None, limits: Limit
     for name in said:
         if name not in table.columns:
             raise _checks.wrong("RowEncoder", "columns", f"among the columns {list(table.columns)[:20]}", name)
-    return Plan(_find(table, name, said.get(name), limits).check() for name in table.columns)
+    plan = Plan(_find(table, name, said.get(name), limits) for name in table.columns)
+    if not plan.used and not limits.all and not all(name in said for name in table.columns):
+        return find_plan(table, said, replace(limits, all=True))
+    for column in plan:
+        column.check()
+    return plan
 
 
 def _find(table: Table, name: str, said: str | None, limits: Limits) -> Column:
+    if said is None and not limits.open and _is_plain(name, table.columns[name]):
+        return Column(name, "number")
     column = Finder(name, table.columns[name], table.hints.get(name, ""), limits).find()
     if said is None:
         return column
     finder = Finder(name, table.columns[name], table.hints.get(name, ""), limits)
     return parse_kind(name, said, finder.sized(replace(column, kind=str(said).partition(":")[0])))
+
+
+def _is_plain(name: str, values: Any) -> bool:
+    """Whether these are a few numbers without gaps, and the name says nothing: tables may have many such columns."""
+    if len(values) >= FEW or any(cycle.search(name) for cycle, _, _ in CYCLES) or WHEN.search(name):
+        return False
+    if isinstance(values, Coded):
+        return bool((values.codes >= 0).all()) and all(NUMBER.fullmatch(text) for text in values.values)
+    return False
 
 
 class Finder:
@@ -84,12 +102,14 @@ class Finder:
         """With as much room as the first rows ask for."""
         unsure = self.few and self.limits.open
         column.indicator = column.kind in ("number", "boolean", "mixed") and (self.gaps > 0 or unsure)
-        column.width = self.limits.width
-        different = self.different()
-        column.places = min(self.limits.places, different + 2 + different // 4)
-        column.hashed = self.limits.hashed if different > self.limits.places else min(self.limits.hashed, 2)
-        if unsure:
-            column.places, column.hashed = self.limits.places, self.limits.hashed
+        if column.kind == "text":
+            column.width = self.limits.width
+        if column.kind in ("category", "mixed"):
+            different = self.different()
+            column.places = min(self.limits.places, different + 2 + different // 4)
+            column.hashed = self.limits.hashed if different > self.limits.places else min(self.limits.hashed, 2)
+            if unsure:
+                column.places, column.hashed = self.limits.places, self.limits.hashed
         if column.kind == "mixed":
             column.places, column.hashed = min(column.places, 8), min(column.hashed, 4)
         return column
@@ -121,7 +141,7 @@ class Finder:
         if count == present:
             disguised = [text for text in texts if np.isnan(parse_plain(text))]
             why = f"numbers written like {disguised[0][:20]!r}" if disguised else ""
-            return replace(self._number(parsed, why), decimal=decimal)
+            return replace(self._number(parsed, why), decimal=decimal, disguised=bool(disguised))
         if all(parse_truth(text) == parse_truth(text) for text in texts):
             return self._constant() or self.column("boolean", f"{' and '.join(sorted(texts)[:2])}")
         form = find_format(texts)
@@ -141,7 +161,7 @@ class Finder:
         long = float(np.mean([len(text) for text in texts]))
         if (words >= 4 or long > 40) and len(texts) > 0.5 * present and words > 1.5:
             return self.column("text", f"{words:.0f} words each")
-        if not self.few and len(texts) >= 0.95 * present and present >= FEW:
+        if not self.few and len(texts) >= 0.95 * present and present >= FEW and not self.limits.all:
             return self.column("id", f"{len(texts):,} different in {present:,} rows")
         return self.column("category", f"{len(texts):,} different in {present:,} rows")
 
@@ -173,7 +193,7 @@ class Finder:
                 times = known if form == "s" else known / 1e3
                 why = f"its name, and {'seconds' if form == 's' else 'milliseconds'} since 1970"
                 return replace(self.column("timestamp", why), format=form, parts=self._parts(times))
-        if self.few:
+        if self.few or self.limits.all:
             return None
         steps = np.diff(known)
         if different == len(known) and (NAMING.search(self.name) or bool(np.all(steps == steps[0]))):
@@ -183,7 +203,7 @@ class Finder:
         return None
 
     def _constant(self) -> Column | None:
-        if self.few or self.gaps or self.different() != 1:
+        if self.few or self.limits.all or self.gaps or self.different() != 1:
             return None
         value = self.values.values[int(self.values.codes[0])] if isinstance(self.values, Coded) else self.values[0]
         return self.column("constant", f"always {value if isinstance(value, str) else float(value):.20}")

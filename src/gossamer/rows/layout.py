@@ -30,6 +30,7 @@ class Layout:
 
     def __init__(self, plan: Plan, clip: float) -> None:
         self.plan = plan
+        self.largest = LARGEST if clip else math.inf
         self.starts: dict[str, int] = {}
         self.width = 0
         self.columns = plan.used
@@ -43,9 +44,10 @@ class Layout:
                 self.number_of[column.name] = len(numbers)
                 scaled = 0.0 if column.kind == "boolean" else clip
                 numbers.append((start, start + 1 if column.indicator else -1, scaled))
-            elif column.kind == "timestamp" and "gap" in column.parts:
+            elif column.kind == "timestamp":
                 self.number_of[column.name] = len(numbers)
-                numbers.append((start, -1, clip))
+                count = ("gap" in column.parts) + ("since" in column.parts)
+                numbers += [(start + i, -1, clip) for i in range(count)]
             if column.kind in ("category", "mixed"):
                 self.categories[column.name] = Categories(column.places, column.hashed)
         self.places, self.marks = (np.array([row[i] for row in numbers], dtype=np.int64) for i in (0, 1))
@@ -61,10 +63,15 @@ class Layout:
         """The features of the rows; ``strict`` raises for what is missing or of another kind."""
         out = np.zeros((table.rows, self.width))
         numbers = np.full((table.rows, len(self.places)), np.nan)
+        fast: list[Column] = []
         for column in self.columns:
             values = table.columns.get(column.name)
             if values is None:
                 values = np.full(table.rows, np.nan)
+            if column.kind == "number" and not column.missing and isinstance(values, np.ndarray):
+                numbers[:, self.number_of[column.name]] = values
+                fast.append(column)
+                continue
             values = self._present(column, values)
             gaps = values.codes < 0 if isinstance(values, Coded) else np.isnan(values)
             strays = self._write(column, values, table.hints.get(column.name, ""), out, numbers, learn, memory, zone)
@@ -73,11 +80,32 @@ class Layout:
             if learn:
                 self.gaps[column.name] += int(gaps.sum())
                 self.strays[column.name] += 0 if strays is None else int(strays.sum())
+        self._check_numbers(fast, numbers, learn, strict)
         if numbers.shape[1]:
-            known = [self.weight, self.mean, self.squares]
-            known = known if learn else [part.copy() for part in known]  # those of a loaded pickle may be read-only
-            _core.encode_numbers(numbers, out, self.clips, self.places, self.marks, *known, learn, keep)
+            known = self if learn else self.clone()  # the arrays of a loaded pickle may be read-only
+            _core.encode_numbers(
+                numbers, out, self.clips, self.places, self.marks, known.weight, known.mean, known.squares, learn, keep
+            )
         return out
+
+    def _check_numbers(self, columns: list[Column], numbers: Floats, learn: bool, strict: bool) -> None:
+        """Columns of numbers all at once: what is infinite or very large becomes a gap."""
+        if not columns:
+            return
+        which = [self.number_of[column.name] for column in columns]
+        part = numbers[:, which]
+        gaps = np.isnan(part)
+        with np.errstate(invalid="ignore"):
+            strays = np.abs(part) >= self.largest
+        if strict:
+            for i, column in enumerate(columns):
+                _refuse(column, part[:, i], gaps[:, i], strays[:, i])
+        if strays.any():
+            numbers[:, which] = np.where(strays, np.nan, part)
+        if learn:
+            for column, gone, odd in zip(columns, gaps.sum(axis=0).tolist(), strays.sum(axis=0).tolist(), strict=True):
+                self.gaps[column.name] += gone
+                self.strays[column.name] += odd
 
     def clone(self) -> Layout:
         """A copy that learns by itself."""
@@ -120,13 +148,15 @@ class Layout:
             return None
         if column.kind == "timestamp":
             seconds = self._seconds(column, values)
+            first = self.number_of[name]
             if "gap" in column.parts:
-                gap, last = clock.since_before(seconds, self.last[name], together=not learn)
-                numbers[:, self.number_of[name]] = gap
+                numbers[:, first], last = clock.since_before(seconds, self.last[name], together=not learn)
                 self.last[name] = last if learn else self.last[name]
+            if "since" in column.parts:
+                numbers[:, first + ("gap" in column.parts)] = seconds
+            circle = start + ("gap" in column.parts) + ("since" in column.parts)
             places = dict.fromkeys(("day", "week", "year"), -1)
-            places.update({part: start + ("gap" in column.parts) + 2 * i
-                           for i, part in enumerate(part for part in column.parts if part != "gap")})  # fmt: skip
+            places.update({part: circle + 2 * i for i, part in enumerate(column.circles)})
             _core.encode_clock(clock.to_local(seconds, zone), out, places["day"], places["week"], places["year"])
             return _strange(values, seconds)
         found = self._numbers(column, values, hint)
@@ -152,7 +182,7 @@ class Layout:
         if column.kind == "boolean":
             return np.where(np.isnan(values), np.nan, (values != 0.0).astype(np.float64))
         with np.errstate(invalid="ignore"):
-            return np.ascontiguousarray(np.where(np.abs(values) < LARGEST, values, np.nan))
+            return np.ascontiguousarray(np.where(np.abs(values) < self.largest, values, np.nan))
 
     def _seconds(self, column: Column, values: Any) -> Floats:
         if column.format in ("s", "ms") and isinstance(values, Coded):
@@ -182,7 +212,7 @@ class Layout:
             for name, part in self.categories.items():
                 part.restore(state["categories"][name], memory)
             good = bool(np.isfinite(numbers).all()) and bool((numbers[[0, 2]] >= 0.0).all())
-            good = good and bool(np.all(np.abs(numbers[1]) <= LARGEST))
+            good = good and bool(np.all(np.abs(numbers[1]) < self.largest))
             good = good and set(state) == {"numbers", "categories", "last", "gaps", "strays"}
         except (TypeError, KeyError, ValueError, OverflowError) as error:
             if isinstance(error, ValueError) and "state_" in str(error):
@@ -228,7 +258,6 @@ def effective_width(plan: Plan) -> int:
 
     A number is scaled to variance 1; a category, a text and a circle have variances of about 1 together.
     """
-    circles = sum(len([part for part in c.parts if part != "gap"]) for c in plan if c.kind == "timestamp")
-    gaps = sum("gap" in c.parts for c in plan if c.kind == "timestamp")
-    others = [c for c in plan if c.kind not in LEFT_OUT and c.kind != "timestamp"]
-    return max(1, len(others) + circles + gaps)
+    clocks = sum(len(column.parts) for column in plan if column.kind == "timestamp")
+    others = [column for column in plan if column.kind not in LEFT_OUT and column.kind != "timestamp"]
+    return max(1, len(others) + clocks)

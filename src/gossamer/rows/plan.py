@@ -11,8 +11,8 @@ from gossamer import _checks
 #: What a column may be; those of the last three give no features.
 KINDS = ("number", "boolean", "category", "mixed", "text", "timestamp", "cyclic", "id", "constant", "ignored")
 LEFT_OUT = ("id", "constant", "ignored")
-#: The features of a timestamp: the time since the row before, and three circles.
-CLOCK = ("gap", "day", "week", "year")
+#: The features of a timestamp: the time since the row before, three circles, and the seconds since 1970.
+CLOCK = ("gap", "day", "week", "year", "since")
 #: The most features of a column.
 WIDEST = 1 << 20
 
@@ -28,9 +28,10 @@ class Column:
     places, hashed : of categories: how many have a feature of their own, and how many features the rest share.
     width : of text: the number of hashed features.
     period : of cyclic numbers: 24 for hours.
-    parts : of timestamps: some of "gap" (the time since the row before), "day", "week" and "year".
+    parts : of timestamps: some of "gap" (the time since the row before), "day", "week" and "year" (points on circles)
+        and "since" (the seconds since 1970).
     missing : what stands for a missing value besides the usual texts: -999.
-    decimal : the decimal sign of numbers in texts.
+    decimal, disguised : the decimal sign of numbers in texts; whether they have currencies, percent signs, separators.
     format : of timestamps: "" for ISO 8601, "s" or "ms" for numbers since 1970, or a format of ``strptime``.
     why : the reason, in words.
 
@@ -45,9 +46,10 @@ class Column:
     hashed: int = 4
     width: int = 128
     period: float = 24.0
-    parts: tuple[str, ...] = CLOCK
+    parts: tuple[str, ...] = CLOCK[:4]
     missing: tuple[str | float, ...] = ()
     decimal: str = "."
+    disguised: bool = False
     format: str = ""
     why: str = ""
 
@@ -56,7 +58,8 @@ class Column:
         if not isinstance(self.name, str):
             raise _checks.wrong(self, "name", "a text", self.name)
         _checks.one_of(self, "kind", self.kind, KINDS)
-        _checks.one_of(self, "indicator", self.indicator, [False, True])
+        for name in ("indicator", "disguised"):
+            _checks.one_of(self, name, getattr(self, name), [False, True])
         for name in ("places", "hashed", "width"):
             _checks.whole(self, name, getattr(self, name), 1, WIDEST)
         _checks.number(self, "period", self.period, 0.0, float("inf"))
@@ -88,9 +91,14 @@ class Column:
         if self.kind == "cyclic":
             return [f"{name}:sin", f"{name}:cos"]
         if self.kind == "timestamp":
-            circles = [f"{name}:{part}:{way}" for part in self.parts if part != "gap" for way in ("sin", "cos")]
-            return [f"{name}:gap"] * ("gap" in self.parts) + circles
+            numbers = [f"{name}:{part}" for part in ("gap", "since") if part in self.parts]
+            return numbers + [f"{name}:{part}:{way}" for part in self.circles for way in ("sin", "cos")]
         return []
+
+    @property
+    def circles(self) -> list[str]:
+        """The circles of a timestamp."""
+        return [part for part in self.parts if part not in ("gap", "since")]
 
     def show(self) -> str:
         """What it becomes, in words."""

@@ -15,7 +15,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 CXX_FILES = $(shell find core tests/core -name '*.hpp' -o -name '*.cpp')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-newton bench-scale bench-video lint format coverage test-oldest test-newest test-bare test-arm test-compilers release-check sanitize fuzz soak kill tsan golden clean
+.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-newton bench-rows bench-scale bench-video lint format coverage test-oldest test-newest test-bare test-arm test-compilers release-check sanitize fuzz soak kill tsan golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ bench-budgets: $(VENV)/.extra-bench ## what each budget costs in accuracy and ti
 
 bench-newton: $(VENV)/.extra-bench ## second-order steps: accuracy by the contest's protocol, and time (some minutes; GOSSAMER_DATA has the sets)
 	@$(BIN)/python benchmarks/newton.py $(ARGS)
+
+bench-rows: $(VENV)/.extra-bench ## rows as they come: the encoder, late labels, ten messy files beside gradient boosting (some minutes)
+	@$(BIN)/python benchmarks/rows.py $(ARGS)
 
 bench-video: $(VENV)/.extra-bench $(VENV)/.extra-video ## the background subtractor against OpenCV's (GOSSAMER_DATA has the clips)
 	@$(BIN)/python benchmarks/video.py $(ARGS)

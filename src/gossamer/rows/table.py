@@ -121,14 +121,15 @@ def unique_names(names: Sequence[str]) -> list[str]:
     >>> unique_names(["a", "", "a", "a"])
     ['a', 'c2', 'a.2', 'a.3']
     """
-    taken, made = set(names), list[str]()
+    taken, used, made = set(names), set[str](), list[str]()
     for i, name in enumerate(names):
         wanted = name or f"c{i + 1}"
         number = 2
         new = wanted
-        while new in made or (new in taken and new != name):
+        while new in used or (new in taken and new != name):
             new = f"{wanted}.{number}"
             number += 1
+        used.add(new)
         made.append(new)
     return made
 

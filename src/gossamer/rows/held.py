@@ -75,6 +75,10 @@ class HeldInMemory:
         time, prediction, key = self._more[slot]
         return Row(name, time, self._rows[slot], prediction, key)
 
+    def gather(self, rows: list[Row]) -> Array:
+        """The features of rows that are here."""
+        return np.asarray(self._rows[[self._slots[row.id] for row in rows]])
+
     def fate(self, name: Any, limit: int) -> int | None:
         """What became of the row of an id, if it is one of the last ``limit`` that are gone."""
         found = self._fates.get(name)
@@ -203,6 +207,10 @@ class HeldInSQLite:
             return None
         prediction, key = json.loads(found[2])
         return Row(name, found[0], np.frombuffer(found[1]), prediction, key)
+
+    def gather(self, rows: list[Row]) -> Array:
+        """The features of rows."""
+        return np.stack([row.x for row in rows])
 
     def fate(self, name: Any, limit: int) -> int | None:
         """What became of the row of an id, if it is one of the last ``limit`` that are gone."""

@@ -107,7 +107,7 @@ class Pending(Stored, Snapshot):
                 fates["unknown"] += 1
         if rows:
             more = {} if rows[0].key is None else {"keys": [row.key for row in rows]}
-            learn(np.stack([row.x for row in rows]), labels[picked], **more)
+            learn(self._held.gather(rows), labels[picked], **more)
         self.event += 1
         if expired:
             self._expire(now)

@@ -39,8 +39,17 @@ if __name__ == "__main__":
                 os._exit(99)
         if "signal" in request:
             time.sleep(request["after"])
+            _wait_for_lines(request.get("file"), request.get("lines", 0))
             os.kill(pid, request["signal"])  # not waited for yet, so it is there
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
+def _wait_for_lines(path: str | None, lines: int) -> None:
+    """Until a file has so many, at most a minute: a machine may have other work."""
+    for _ in range(600):
+        if path is None or (Path(path).exists() and len(Path(path).read_text().splitlines()) >= lines):
+            return
+        time.sleep(0.1)
 
 
 class Commands:

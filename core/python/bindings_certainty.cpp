@@ -35,19 +35,25 @@ void bind_links(nb::module_& m) {
     m.def(
         "learn_link",
         [](std::vector<double> fields, Vector<double> scores, Vector<double> y, std::optional<Vector<double>> weights,
-           VectorOut<double> p) {
+           VectorOut<double> p, std::optional<Vector<double>> fades) {
             auto link = from_fields<Link>(fields);
             expect(y.size(), scores.size(), "y");
             expect(p.size(), scores.size(), "p");
             if (weights) expect(weights->size(), scores.size(), "weights");
+            if (fades) expect(fades->size(), scores.size(), "fades");
             {
                 nb::gil_scoped_release release;
-                for (std::size_t t = 0; t < scores.size(); ++t)
-                    p.data()[t] = link.learn(scores.data()[t], y.data()[t] > 0, weights ? weights->data()[t] : 1.0);
+                for (std::size_t t = 0; t < scores.size(); ++t) {
+                    const double score = scores.data()[t];
+                    const Link before = link;
+                    if (fades) link.fade(fades->data()[t]);
+                    p.data()[t] = link.learn(score, y.data()[t] > 0, weights ? weights->data()[t] : 1.0);
+                    if (fades) p.data()[t] = before.probability(score);
+                }
             }
             return fields_of(link);
         },
-        "link"_a, "scores"_a, "y"_a, "weights"_a.none(), "p"_a,
+        "link"_a, "scores"_a, "y"_a, "weights"_a.none(), "p"_a, "fades"_a.none() = nb::none(),
         "Write the probability of the second class before each row to p, and learn the row; returns the link.");
     m.def(
         "link_probability",
@@ -61,21 +67,28 @@ void bind_links(nb::module_& m) {
     m.def(
         "learn_softmax_link",
         [](std::vector<double> fields, Matrix<double> scores, Vector<double> y, std::optional<Vector<double>> weights,
-           MatrixOut<double> p) {
+           MatrixOut<double> p, std::optional<Vector<double>> fades) {
             auto link = from_fields<SoftmaxLink>(fields);
             const std::size_t rows = scores.shape(0), classes = scores.shape(1);
             expect(y.size(), rows, "y");
             expect(p.size(), scores.size(), "p");
             if (weights) expect(weights->size(), rows, "weights");
+            if (fades) expect(fades->size(), rows, "fades");
             {
                 nb::gil_scoped_release release;
-                for (std::size_t t = 0; t < rows; ++t)
-                    link.learn(scores.data() + t * classes, static_cast<int>(classes), static_cast<int>(y.data()[t]),
-                               p.data() + t * classes, weights ? weights->data()[t] : 1.0);
+                for (std::size_t t = 0; t < rows; ++t) {
+                    const double* row = scores.data() + t * classes;
+                    double* out = p.data() + t * classes;
+                    const int count = static_cast<int>(classes);
+                    const SoftmaxLink before = link;
+                    if (fades) link.fade(fades->data()[t]);
+                    link.learn(row, count, static_cast<int>(y.data()[t]), out, weights ? weights->data()[t] : 1.0);
+                    if (fades) before.probability(row, count, out);
+                }
             }
             return fields_of(link);
         },
-        "link"_a, "scores"_a, "y"_a, "weights"_a.none(), "p"_a,
+        "link"_a, "scores"_a, "y"_a, "weights"_a.none(), "p"_a, "fades"_a.none() = nb::none(),
         "Write the probabilities of the classes before each row to p, and learn the row; returns the link.");
     m.def(
         "softmax_link_probability",

@@ -110,8 +110,9 @@ class ModelBank:
 
     @exclusive
     def learn(
-        self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None
-    ) -> Floats:
+        self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None,
+        time: Any = None,
+    ) -> Floats:  # fmt: skip
         """Predict and then learn each row with the model of its key; returns the predictions, row for row.
 
         These are the scores of ``predict_learn``. Once a classifier's bank has seen more than two labels there is a
@@ -120,6 +121,7 @@ class ModelBank:
         ``order``: numbers, times or texts by which the rows of a key are sorted first (a stable sort).
         ``offset``: any plain data that says how far the stream is read when these rows are learned; `commit` stores it.
         ``sample_weight``: the weight of each row, as in an estimator; None: all 1.
+        ``time``: when each row came, for a model with a ``half_life``; each key has a clock of its own.
         """
         with self._lock:
             encoded = None if offset is None else to_json(self, "offset", offset)
@@ -127,6 +129,7 @@ class ModelBank:
             rows = keyed.checked(self, keys, X, order, self.n_features_in_, self._dtype)
             labels = self._targets(rows, y)
             rows.weights = keyed.row_weights(self, rows, sample_weight)
+            rows.time = keyed.row_times(self, rows, time)
             self._refuse(rows.bad, rows)
             groups, failed = keyed.gathered(rows), {}
             out = self._room(len(rows.keys), labels)

@@ -10,15 +10,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer import _checks
+from gossamer.estimators import class_weights
 from gossamer.learner import Learner
+from gossamer.losses import Several
 
 if TYPE_CHECKING:
     from gossamer.estimators.base import Online
 
 #: The learned attributes of an estimator.
-LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
+LEARNED = (
+    "learner_",
+    "n_features_in_",
+    "feature_names_in_",
+    "classes_",
+    "_order",
+    "_given",
+    "_target_moments",
+    "_class_counts",
+)
 #: Those that only the estimators of one task have.
-OF_TASKS = {"classification": ("classes_", "_order", "_given"), "regression": ("_target_moments",)}
+OF_TASKS = {"classification": ("classes_", "_order", "_given", "_class_counts"), "regression": ("_target_moments",)}
 
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
@@ -34,6 +45,8 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
         return
     if not isinstance(learner, Learner) or type(learner) is not type(fresh) or not learner.steps:
         raise _checks.wrong(model, "learner_", f"a {type(fresh).__name__} that has learned", learner)
+    if isinstance(learner.loss, Several) and not model.takes_several:
+        raise _checks.wrong(model, "learner_", "one of a single target", learner)
     if learner.loss.target not in model.targets or type(learner.rule) is not type(fresh.rule):
         raise _checks.wrong(model, "learner_", f"one that learns as {fresh}", learner)
     if fresh.average is not None and learner.average is None:
@@ -41,6 +54,7 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
     _check_features(model, learned, learner.features)
     if "label" in model.targets:
         _check_labels(model, learned, learner)
+        class_weights.check_counts(model, learned)
 
 
 def _check_features(model: Any, learned: dict[str, Any], features: int | None) -> None:

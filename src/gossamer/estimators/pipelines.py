@@ -118,7 +118,8 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         return self.fit(X, y, **parameters).predict(X)
 
     def partial_fit(self, X: Any, y: Any = None, **parameters: Any) -> Any:
-        """Go on with more rows; ``classes`` and ``sample_weight`` go to the model."""
+        """Go on with more rows; ``classes`` and ``sample_weight`` go to the model, ``time`` to all steps with a
+        half_life."""
         self._learn("partial_fit", X, y, parameters)
         return self
 
@@ -147,11 +148,14 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         for _, step in self.steps[:-1]:
             if hasattr(step, "learn_transform"):
                 step = copy.deepcopy(step)
-                X = step.learn_transform(X)
+                X = step.learn_transform(X, **_clock(step, parameters))
             else:
                 X = step.transform(X)
             learned.append(step)
-        result = getattr(self.steps[-1][1], method)(X, y, **parameters)
+        last = self.steps[-1][1]
+        if len(learned) and getattr(last, "half_life", None) is None and _clocks(self.steps):
+            parameters = {name: value for name, value in parameters.items() if name != "time"}
+        result = getattr(last, method)(X, y, **parameters)
         self._commit(learned)
         return result
 
@@ -201,4 +205,18 @@ def _route(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:
     if get_config()["enable_metadata_routing"]:
         return parameters
     last = model.steps[-1][0]
-    return {name if "__" in name else f"{last}__{name}": value for name, value in parameters.items()}
+    given = {name if "__" in name else f"{last}__{name}": value for name, value in parameters.items()}
+    if "time" in parameters and (found := _clocks(model.steps)):
+        del given[f"{last}__time"]
+        given.update({f"{name}__time": parameters["time"] for name in found})
+    return given
+
+
+def _clocks(steps: Any) -> list[str]:
+    """The names of the steps that forget by the clock."""
+    return [name for name, step in steps if getattr(step, "half_life", None) is not None]
+
+
+def _clock(step: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The ``time`` of the rows, for a step that forgets by the clock."""
+    return {"time": parameters.get("time")} if getattr(step, "half_life", None) is not None else {}

@@ -134,6 +134,11 @@ class State:
             norm2=keep**2 * self.norm2, inner=keep**2 * self.inner, rule=rule.pack(memory), time=time,
         )  # fmt: skip
 
+    def negated(self) -> State:
+        """The state of the score -f."""
+        signs = {name: -getattr(self, name) for name in HALVED}
+        return self.replace(**signs, offset=-self.offset, offset_sum=-self.offset_sum)
+
     def padded(self, width: int) -> State:
         """The state with columns of zeros at the end of its points, up to this width."""
         more = ((0, 0), (0, width - self.points.shape[1]))

@@ -386,14 +386,14 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             return scores, None
         rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(targets)
         try:
-            targets = _checks.vector(self, "y", targets, rows)
+            targets = _checks.vector(self, "y", targets, rows, finite=sample_weight is not None)
             weights = _checks.weights(self, sample_weight, rows)
             fades, _ = learner.elapse(time, rows)
+            followed, moments = _targets.follow_all(moments, targets, weights, fades)
+            _targets.check_finite(self, moments, targets)  # and with that the targets, if each of them counts
         except ValueError:
             inputs.check(learner, X)  # errors of X come first
             raise
-        followed, moments = _targets.follow_all(moments, targets, weights, fades)
-        _targets.check_finite(self, moments, targets)
         scaled = followed[0]
         scores, _ = inputs.learn(learner, X, scaled, weights, owner=self, time=time)
         self._keep(learner, names, _target_moments=moments)

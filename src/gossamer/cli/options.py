@@ -23,7 +23,7 @@ class ToldError(ValueError):
 
 #: Options of the learner and the kernel that are passed on if they were given.
 MODEL = ("loss", "C", "rate", "schedule", "reg", "margin", "nu", "epsilon", "delta", "quantile", "radius", "budget",
-         "rule", "fit_intercept", "gamma", "degree", "coef0", "length")  # fmt: skip
+         "rule", "fit_intercept", "skip", "gamma", "degree", "coef0", "length")  # fmt: skip
 
 #: How a part is given.
 PART = "NAME[:PARAMETER=VALUE,...]"
@@ -93,13 +93,16 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     ):  # fmt: skip
         group.add_argument(f"--{name}", type=float, metavar="X", help=words)
     group.add_argument("--schedule", help="constant or inverse_sqrt")
+    group.add_argument("--skip", type=float, help="novelty: alarms are rows with a p-value below this (0.05), "
+                       "and runs of them are not learned")  # fmt: skip
     group.add_argument("--intercept", dest="fit_intercept", action=argparse.BooleanOptionalAction, default=None,
                        help="learn an offset")  # fmt: skip
     group.add_argument("--scale", action=argparse.BooleanOptionalAction, default=True,
                        help="scale the features online to mean 0 and deviation 1 (default: yes)")  # fmt: skip
     group.add_argument("--forget", type=float, default=0.0, metavar="X", help="the scaler looks back 1/X rows")
     group.add_argument("--metrics", type=_names, metavar="A,B,...", help="what is measured: error, loss, accuracy, "
-                       "precision, recall, f1, auc, log_loss; mae, rmse, pinball; alarms")  # fmt: skip
+                       "precision, recall, f1, auc, log_loss, brier, calibration; mae, rmse, pinball, coverage, "
+                       "width; alarms")  # fmt: skip
     group.add_argument("--positive", metavar="LABEL", help="the class that precision, recall, f1 and auc are about "
                        "(default: the second of two; the mean over more)")  # fmt: skip
     group.add_argument("--window", type=int, metavar="N", help="rows of a line of the trace (default: 100, doubled as "
@@ -145,10 +148,26 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
     )  # fmt: skip
 
 
+#: The metrics of --proba and of --interval.
+PROBA, INTERVAL = ("log_loss", "brier", "calibration"), ("coverage", "width")
+
+
 def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -> dict[str, Any]:
     """The options of the metrics, for `Evaluation`."""
     kind = None if stream.schema.target is None else stream.schema.target.kind
     found: dict[str, Any] = {"every": options.window, "metrics": options.metrics}
+    for name, where, more in (("proba", "classification", PROBA), ("interval", "regression", INTERVAL)):
+        value = getattr(options, name, None)
+        if not value:
+            continue
+        if task != where:
+            from gossamer import _checks
+
+            raise _checks.wrong("run", name, f"left out where the task is not {where}", task)
+        usual = options.metrics or (["error"] if name == "proba" else ["mae", "rmse"])
+        found["metrics"] = [*usual, *(metric for metric in more if metric not in usual)]
+        if name == "interval":
+            found["coverage"] = value
     if task == "novelty" and kind:
         found["anomaly"] = label_of("anomaly", options.anomaly, kind)
     if options.positive is not None:

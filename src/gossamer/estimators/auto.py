@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gossamer import _checks
+from gossamer import _checks, _core
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget, Project
 from gossamer.clock import as_half_life
@@ -125,6 +125,9 @@ class AutoClassifier(_Auto, OnlineClassifier):
         self.n_jobs, self.shuffle, self.random_state = n_jobs, shuffle, random_state
         self.half_life = half_life
         self.class_weight = class_weight
+
+    def _new_certainty(self) -> Any:
+        return _core.Certainty("log_odds")
 
     def _loss(self) -> Loss:
         return Logistic()

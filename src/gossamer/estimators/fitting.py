@@ -75,6 +75,8 @@ def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any, time: Any =
         estimator._pass(Table(X, y, weights, None, read_times(estimator, time, rows)).part(slice(None)))
         return
     for number in range(1, estimator.n_passes + 1):
+        if number > 1:
+            estimator._rehearses = True
         table = Table(X, y, weights, rng.permutation(rows) if estimator.shuffle else None)
         _pass(estimator, table, average=estimator.average == "fit" and number == estimator.n_passes)
 

@@ -27,9 +27,15 @@ LEARNED = (
     "_given",
     "_target_moments",
     "_class_counts",
+    "_certainty",
+    "_calm",
 )
 #: Those that only the estimators of one task have.
-OF_TASKS = {"classification": ("classes_", "_order", "_given", "_class_counts"), "regression": ("_target_moments",)}
+OF_TASKS = {
+    "classification": ("classes_", "_order", "_given", "_class_counts"),
+    "regression": ("_target_moments",),
+    "novelty": ("_calm",),
+}
 
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
@@ -51,6 +57,8 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
         raise _checks.wrong(model, "learner_", f"one that learns as {fresh}", learner)
     if fresh.average is not None and learner.average is None:
         raise _checks.wrong(model, "learner_", f"one with the mean, as average={model.average!r}", learner)
+    if "_calm" in learned and (type(learned["_calm"]) is not int or not 0 <= learned["_calm"] <= 3):
+        raise _checks.wrong(model, "_calm", "an int in [0, 3]", learned["_calm"])
     _check_features(model, learned, learner.features)
     if "label" in model.targets:
         _check_labels(model, learned, learner)

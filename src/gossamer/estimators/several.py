@@ -143,6 +143,12 @@ def units(moments: Any) -> tuple[Floats, Floats]:
     return np.array(means), np.array(deviations)
 
 
+def refuse_certainty(model: Any, missed: Any) -> None:
+    """Raise for intervals, sets and calibrated probabilities of several targets, which there are not."""
+    if missed is not None and ("learner_" not in model.__dict__ or is_several(model)):
+        raise _checks.wrong(model, "coverage", "left out: several targets have no intervals and sets", missed)
+
+
 def probabilities(model: Any, scores: Floats) -> Floats:
     """The probability of each label, of scores that are log-odds."""
     if not model.learner_.loss.log_odds:

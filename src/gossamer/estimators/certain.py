@@ -49,8 +49,8 @@ def learn_classes(
 ) -> tuple[Floats, Floats] | None:  # fmt: skip
     """Learn scores of two classes, or one for each; ``pairs`` are those of two in a batch that brought a third.
 
-    ``fades``: what the time before each row leaves of what was learned. With ``missed``, returns the probability of each
-    class before each row, and the thresholds of these shares.
+    ``fades``: what the time before each row leaves of what was learned. With ``missed``, returns the probability of
+    each class before each row, and the thresholds of these shares.
     """
     if scores.ndim == 1:
         out = None if missed is None else np.empty((len(scores), 1 + len(missed)))

@@ -12,6 +12,7 @@ from gossamer.budgets import Budget, Project
 from gossamer.clock import as_half_life
 from gossamer.estimators import fitting, inputs
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
+from gossamer.estimators.late import remembers
 from gossamer.estimators.newton import NewtonClassifier, NewtonRegressor
 from gossamer.estimators.pipelines import OnlinePipeline
 from gossamer.estimators.scaler import OnlineScaler
@@ -198,6 +199,7 @@ class AutoRegressor(_Auto, OnlineRegressor):
     def _start(self, loss: Loss | None = None) -> Learner:
         return self._mixture(task="regression", quantile=self.quantile)
 
+    @remembers
     @inputs.speaks
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The prediction for each row; with ``return_std`` also the deviation of a new target there."""

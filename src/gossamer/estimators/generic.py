@@ -28,6 +28,7 @@ from gossamer.estimators import (
 from gossamer.estimators.base import Online
 from gossamer.estimators.choose import choose_loss_many
 from gossamer.estimators.labels import Predictions
+from gossamer.estimators.late import remembers
 from gossamer.learner import Learner
 from gossamer.losses import Loss, Taxonomy
 
@@ -277,6 +278,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         each."""
         return self._scores(X) if several.is_several(self) else self._predictions(X).decision()
 
+    @remembers
     def predict(self, X: Any) -> Array:
         """The class of each row; a score of 0 goes to ``classes_[1]``, of several equal scores the first wins. With
         several labels a matrix: 1 where the score is above 0."""
@@ -448,6 +450,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         told = certain.learn_plain(sure, y - made, weights, missed, fades)
         return {"_certainty": sure}, None if told is None else told[1]
 
+    @remembers
     def predict(self, X: Any) -> Floats:
         """The prediction for each row."""
         known = self._known()  # of one moment
@@ -616,6 +619,7 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         scores, levels = self._scores_levels(X)
         return scores - levels
 
+    @remembers
     def predict(self, X: Any) -> Array:
         """1 for a usual row, -1 for an alarm."""
         return np.where(self.decision_function(X) < 0, -1, 1)

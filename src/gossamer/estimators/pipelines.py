@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from gossamer._locks import Snapshot, exclusive, shared
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
 from gossamer.clock import read_times
-from gossamer.estimators import wary
+from gossamer.estimators import inputs, wary
 from gossamer.estimators.labels import Predictions
 
 
@@ -52,9 +53,14 @@ def _shared_method(name: str) -> Any:
     found = inspect.getattr_static(Pipeline, name)
 
     @shared
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+
     @functools.wraps(getattr(found, "fn", found))
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+        if name == "predict" and kwargs.get("ids") is not None:
+            return self._show(*args, **kwargs)
+        return call(self, *args, **kwargs)
 
     if not hasattr(found, "fn"):
         return method
@@ -152,6 +158,32 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         made: Predictions = self._learn("_predict_learn", X, y, parameters)
         return made
 
+    # ----------------------------------------------------------------------------------------------- late labels
+
+    def keep_pending(self, limit: int = 1_000_000, ttl: Any = None, spill: str | None = None) -> Any:
+        """How rows wait for their labels, as in the model: the most of them, how long, a file instead of memory."""
+        self.steps[-1][1].keep_pending(limit, ttl, spill)
+        return self
+
+    @property
+    def pending_(self) -> Any:
+        """The rows that wait for labels, with ``counts`` of what became of the others."""
+        return self.steps[-1][1].pending_
+
+    @exclusive
+    def learn_labels(self, ids: Any, y: Any, *, time: Any = None) -> Any:
+        """Learn labels of rows that ``predict(X, ids=...)`` was shown; returns the predictions that were made then."""
+        return self.steps[-1][1].learn_labels(ids, y, time=time)
+
+    @exclusive
+    def _show(self, X: Any, /, ids: Any, time: Any = None, **parameters: Any) -> Any:
+        """Predict rows whose labels come later. The transformers learn them now: a row is known before its label."""
+        self._check_steps()
+        learned, X = self._learn_steps(X, None if time is None else np.full(inputs.count(X), float(time)))
+        made = self.steps[-1][1].predict(X, ids=ids, time=time, **parameters)
+        self._commit(learned)
+        return made
+
     @shared
     def _predictions(self, X: Any) -> Predictions:
         """The scores of rows and their classes; the last step is a classifier."""
@@ -174,20 +206,25 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         self._check_steps()
         if getattr(self.steps[-1][1], "skip", None) is not None and isinstance(X, np.ndarray) and X.ndim == 2:
             return self._learn_wary(X, parameters)
-        learned = []
-        for _, step in self.steps[:-1]:
-            if hasattr(step, "learn_transform"):
-                step = copy.deepcopy(step)
-                X = step.learn_transform(X, **_clock(step, parameters))
-            else:
-                X = step.transform(X)
-            learned.append(step)
+        learned, X = self._learn_steps(X, parameters.get("time"))
         last = self.steps[-1][1]
-        if len(learned) and getattr(last, "half_life", None) is None and _clocks(self.steps):
+        if getattr(last, "half_life", None) is None and _clocks(self.steps):
             parameters = {name: value for name, value in parameters.items() if name != "time"}
         result = getattr(last, method)(X, y, **parameters)
         self._commit(learned)
         return result
+
+    def _learn_steps(self, X: Any, time: Any) -> tuple[list[Any], Any]:
+        """Copies of the transformers that have learned the rows, and what they made of them."""
+        learned = []
+        for _, step in self.steps[:-1]:
+            if hasattr(step, "learn_transform"):
+                step = copy.deepcopy(step)
+                X = step.learn_transform(X, **_clock(step, {"time": time}))
+            else:
+                X = step.transform(X)
+            learned.append(step)
+        return learned, X
 
     def _learn_wary(self, X: Array, parameters: dict[str, Any]) -> Any:
         """The same for a detector that does not learn runs of alarms, a row at a time: the transformers do not learn
@@ -238,12 +275,13 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
             raise _checks.wrong(self, "learned", "empty: the steps have learned", sorted(learned))
         self._check_steps()
         self._validate_names([name for name, _ in steps])
-        widths = [getattr(step, "n_features_in_", None) for _, step in steps]
+        widths = [_widths(step) for _, step in steps]
         fitted = [hasattr(step, "__sklearn_is_fitted__") and step.__sklearn_is_fitted__() for _, step in steps[:-1]]
         if any(hasattr(step, "predict_learn") for _, step in steps[:-1]):
             raise _checks.wrong(self, "steps", "transformers before the last", steps)
         taught = "learner_" in vars(steps[-1][1])
-        if len({width for width in widths if width is not None}) > 1 or (taught and not all(fitted)):
+        known = [(before[1], after[0]) for before, after in pairwise(widths) if before[1] and after[0]]
+        if any(out != taken for out, taken in known) or (taught and not all(fitted)):
             raise _checks.wrong(self, "steps", "steps that have learned the same rows", widths)
 
     def _check_steps(self) -> None:
@@ -257,6 +295,12 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
                 raise _checks.wrong(self, "steps", rule, step)
         if not hasattr(self.steps[-1][1], "predict_learn"):
             raise _checks.wrong(self, "steps", "a model with predict_learn at the end", self.steps[-1][1])
+
+
+def _widths(step: Any) -> tuple[int | None, int | None]:
+    """The features that a step takes and makes; None where it does not know yet, or takes any."""
+    taken = getattr(step, "n_features_in_", None)
+    return taken, getattr(step, "n_features_out_", taken)
 
 
 def _route(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -274,6 +318,11 @@ def _route(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:
 def _clocks(steps: Any) -> list[str]:
     """The names of the steps that forget by the clock."""
     return [name for name, step in steps if getattr(step, "half_life", None) is not None]
+
+
+def has_clock(model: Any) -> bool:
+    """Whether a model, or a step of a pipeline, forgets by the clock."""
+    return bool(_clocks(getattr(model, "steps", [("model", model)])))
 
 
 def _clock(step: Any, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from sklearn.base import clone
 from test_estimators import CLASSIFIERS, FOUND, MANY, MIXTURES, cut, data, made, name_of
 
 import gossamer
-from gossamer import HalfLife, Mixture, OnlineScaler, pipeline
+from gossamer import HalfLife, Mixture, OnlineScaler, _core, pipeline
 from gossamer.bank import ModelBank
+from gossamer.certainty.conformal import Certainty
 from gossamer.certainty.links import Link, SoftmaxLink
 from gossamer.estimators import targets
 from gossamer.estimators.scaler import scale_rows
@@ -335,3 +336,80 @@ def test_evaluation_hands_the_time_on(delay):
     assert run.finish().window("error").tolist() == whole.window("error").tolist()
     expected = clone(model).partial_fit(X[: ROWS - delay], y[: ROWS - delay], time=times[: ROWS - delay])
     assert one.to_bytes() == expected.to_bytes()
+
+
+# ------------------------------------------------------------------------------------------ certainty and late labels
+
+
+@pytest.mark.parametrize("task", ["classification", "log_odds", "regression", "novelty"])
+def test_certainty_fades_as_the_specification_says(task):
+    rng = np.random.default_rng(4)
+    scores, y, weights = rng.normal(size=300), rng.random(300) < 0.4, rng.uniform(0.5, 2.0, size=300)
+    fades = rng.choice([1.0, 0.99, 0.5, 1e-30, 0.0], p=[0.3, 0.6, 0.08, 0.01, 0.01], size=300)
+    whole, split, slow = _core.Certainty(task), _core.Certainty(task), Certainty(task)
+    values = np.abs(scores) if task == "novelty" else scores
+
+    def learn(sure, part):
+        given = (weights[part], [], None, fades[part])
+        if task in ("classification", "log_odds"):
+            sure.learn_two(values[part], y[part].astype(float), *given)
+        else:
+            (sure.learn_real if task == "regression" else sure.learn_novelty)(values[part], *given)
+
+    learn(whole, slice(None))
+    for p in (slice(0, 1), slice(1, 133), slice(133, 300)):
+        learn(split, p)
+    assert whole == split
+    for value, second, weight, fade in zip(values, y, weights, fades, strict=True):
+        slow.fade(float(fade))
+        if task in ("classification", "log_odds"):
+            slow.learn_two(float(value), bool(second), float(weight))
+        else:
+            (slow.learn_real if task == "regression" else slow.learn_novelty)(float(value), float(weight))
+    np.testing.assert_allclose(whole.state(), slow.state(), rtol=1e-7, atol=1e-9)
+
+
+def test_probabilities_and_intervals_with_time():
+    """What a model says of how sure it is, in any split; after years it knows nothing."""
+    (X, y), times = data(gossamer.SILKClassifier), times_of()
+    whole, split = (made(gossamer.SILKClassifier, half_life="1 day") for _ in range(2))
+    p = whole.partial_fit(X[:5], y[:5], time=times[:5]).predict_learn(X[5:], y[5:], time=times[5:], method="proba")
+    split.partial_fit(X[:5], y[:5], time=times[:5])
+    found = [split.predict_learn(X[q], y[q], time=times[q], method="proba") for q in (slice(5, 9), slice(9, ROWS))]
+    assert np.array_equal(p, np.concatenate(found))
+    (X, y), times = data(gossamer.SILKRegressor), times_of()
+    model = made(gossamer.SILKRegressor, half_life="1 hour").partial_fit(X, y, time=times)
+    assert np.isfinite(model.predict_interval(X)).all()
+    model.partial_fit(X[:1], y[:1], [0.0], time=[times[-1] + 3e9])
+    assert np.isinf(model.predict_interval(X)).all()
+
+
+def test_late_labels_have_the_time_of_their_coming():
+    (X, y), times = data(gossamer.SILKClassifier), times_of()
+    made_of = pipeline(OnlineScaler(half_life="2 days"), made(gossamer.SILKClassifier, half_life="1 day"))
+    model = clone(made_of)
+    model.predict(X[:30], ids=list(range(30)), time=float(times[0]))
+    model.learn_labels(list(range(20)), y[:20], time=float(times[5]))
+    model.learn_labels(list(range(20, 30)), y[20:30], time=float(times[9]))
+    other = clone(made_of)
+    Z = other[0].learn_transform(X[:30], time=np.full(30, times[0]))
+    other[-1].partial_fit(Z[:20], y[:20], time=np.full(20, times[5]))
+    other[-1].partial_fit(Z[20:], y[20:30], time=np.full(10, times[9]))
+    assert np.array_equal(model.decision_function(X), other.decision_function(X))
+    model.predict(X[:1], ids=["x"], time=float(times[9]))
+    with pytest.raises(ValueError, match="must be given for each row"):
+        model.learn_labels(["x"], y[:1])
+
+
+def test_wary_detectors_have_a_clock():
+    rng = np.random.default_rng(5)
+    X, times = rng.normal(size=(400, 2)), np.arange(400) * 600.0
+    X[300:330] += 9.0
+    model = pipeline(
+        OnlineScaler(half_life="1 day"), gossamer.SILKDetector(Gaussian(0.5), skip=0.02, half_life="1 day")
+    )
+    whole, split = clone(model), clone(model)
+    scores = whole.predict_learn(X, time=times)
+    found = [split.predict_learn(X[p], time=times[p]) for p in (slice(0, 50), slice(50, 311), slice(311, 400))]
+    assert np.array_equal(scores, np.concatenate(found))
+    assert whole.to_bytes() == split.to_bytes()

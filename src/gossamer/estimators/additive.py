@@ -228,7 +228,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         return self._outward(values)
 
     def _shift(self) -> float:
-        return self._units()[0]
+        return float(self._units()[0])
 
 
 class AdditiveClassifier(_Additive, OnlineClassifier):

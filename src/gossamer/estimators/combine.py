@@ -164,7 +164,7 @@ def _estimators(models: list[Any], shares: Floats, budget: int | None, exact: bo
     if len(widths := {getattr(part.loss, "targets", 0) for part in learners}) > 1:
         raise _checks.wrong("merge", "models", "of equally many targets", sorted(widths))
     if several.is_several(models[0]):
-        fresh, columns = model._start(learners[0].loss), [np.eye(*widths)] * len(models)
+        fresh, columns = model._start(learners[0].loss), [np.eye(max(widths))] * len(models)
         learned.update({name: models[0].__dict__[name] for name in OF_LABELS if name in models[0].__dict__})
     elif isinstance(model, OnlineClassifier):
         order = list(dict.fromkeys(label for part in models for label in part._order))

@@ -105,7 +105,7 @@ def learn_numbers(model: Any, X: Any, y: Floats, sample_weight: Any, time: Any) 
     scores, _ = inputs.learn(learner, X, np.ascontiguousarray(scaled), weights, owner=model, time=time)
     model._keep(learner, names, _target_moments=moments)
     divergence.watch_rows(model, scores, scaled, learner.steps - len(scores))
-    return scores * deviations + means
+    return np.asarray(scores * deviations + means)
 
 
 def learn_labels(model: Any, X: Any, y: Floats, sample_weight: Any, classes: Any, time: Any) -> Floats:

@@ -82,7 +82,7 @@ class Several(Loss):
         return np.array([self.base.implicit(*pair, kappa, weight) for pair in _pairs(p, y)])
 
     def numbers(self) -> tuple[float, ...]:
-        return (float(self.targets), float(BASES.index(type(self.base))), *self.base.numbers())  # type: ignore[arg-type]
+        return (float(self.targets), float(BASES.index(type(self.base))), *self.base.numbers())
 
     def compiled(self) -> tuple[str, tuple[float, ...]] | None:
         if twin_of(self) is None or self.base.compiled() is None or type(self.base) not in BASES:

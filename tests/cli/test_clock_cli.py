@@ -28,17 +28,22 @@ def table(tmp_path, form):
     return path, seconds, X.round(5), y
 
 
+def read(path, **options):
+    with open_stream(path, **options) as stream:
+        return list(stream)
+
+
 @pytest.mark.parametrize("form", ["dates", "seconds"])
 def test_streams_tell_the_time(tmp_path, form):
     path, seconds, _, _ = table(tmp_path, form)
-    chunks = list(open_stream(path, target="kind", time="when", chunk_rows=101))
+    chunks = read(path, target="kind", time="when", chunk_rows=101)
     assert np.array_equal(np.concatenate([chunk.time for chunk in chunks]), seconds)
-    later = open_stream(path, position=chunks[1].position, time="when")
-    assert np.array_equal(next(iter(later)).time, seconds[202:])
-    assert next(iter(open_stream(path, target="kind"))).time is None
+    later = read(path, position=chunks[1].position, time="when")
+    assert np.array_equal(later[0].time, seconds[202:])
+    assert read(path, target="kind")[0].time is None
     model = gossamer.SILKClassifier(Gaussian(0.1), half_life=HalfLife("1 day"))
-    trace = prequential(model, open_stream(path, target="kind", time="when"))
-    assert len(trace)
+    with open_stream(path, target="kind", time="when") as stream:
+        assert len(prequential(model, stream))
     assert model.learner_.state().time == seconds[-1]
     for bad in ("kind", "shop", 3):
         with pytest.raises(ValueError, match="The 'time' parameter of open_stream must be"):
@@ -48,14 +53,14 @@ def test_streams_tell_the_time(tmp_path, form):
     with pytest.raises(
         ValueError, match=f"row {ROWS + 1}.*column 'when': must be there, for it is the time of the row"
     ):
-        list(open_stream(broken, target="kind", time="when"))
+        read(broken, target="kind", time="when")
 
 
 @pytest.mark.parametrize("learner", [(), ("--learner", "silk"), ("--learner", "newton:budget=30")])
 def test_the_shell_forgets_by_the_clock(tmp_path, capsys, learner):
     """With checkpoints the same output; the model goes on from a file; another half-life is another model."""
     path, _, _, _ = table(tmp_path, "dates")
-    common = ["run", path, "--target", "kind", "--time", "when", "--half-life", "2 days", "-q", *learner]
+    common = ["run", path, "--target", "kind", "--time", "when", "--half-life", "2 days", "--quiet", *learner]
     outs = []
     for name, more in (("one", []), ("two", ["--every", 150])):
         out = tmp_path / f"{name}.csv"
@@ -71,7 +76,7 @@ def test_the_shell_forgets_by_the_clock(tmp_path, capsys, learner):
     assert model[-1].half_life == HalfLife("2 days")
     later = tmp_path / "later.csv"
     later.write_text("when,a,b,kind\n2099-01-01T00:00:00,1.0,1.0,rare\n2099-01-02T00:00:00,1.0,-1.0,usual\n")
-    resumed = ["run", later, "--model", tmp_path / "one.gsm", "-q"]
+    resumed = ["run", later, "--model", tmp_path / "one.gsm", "--quiet"]
     assert run(capsys, *resumed, "--time", "when")[0] == 0
     assert "time" in told(capsys, *resumed)[1]
 
@@ -91,7 +96,7 @@ def test_what_goes_together(tmp_path, capsys):
     shuffled = tmp_path / "shuffled.csv"
     head, *lines = path.read_text().splitlines()
     shuffled.write_text("\n".join([head, *lines[::-1]]) + "\n")
-    options = ["run", shuffled, "--target", "kind", "--half-life", "7d", "--time", "when", "-q"]
+    options = ["run", shuffled, "--target", "kind", "--half-life", "7d", "--time", "when", "--quiet"]
     assert "in order" in told(capsys, *options)[1]
     assert run(capsys, *options, "--late", "clamp")[0] == 0
 
@@ -99,7 +104,7 @@ def test_what_goes_together(tmp_path, capsys):
 def test_compare_takes_the_time(tmp_path, capsys):
     path, _, _, _ = table(tmp_path, "dates")
     options = ["compare", path, "--target", "kind", "--learners", "silk,norma,newton", "--time", "when"]
-    code, out, err = run(capsys, *options, "--half-life", "2 days", "-q")
+    code, out, err = run(capsys, *options, "--half-life", "2 days", "--quiet")
     assert (code, err) == (0, "")
     assert out.count("\n") == 4
 
@@ -110,11 +115,11 @@ def test_class_weights_in_the_shell(tmp_path, capsys, weights):
     found = []
     for more in ([], ["--class-weight", weights]):
         out = tmp_path / "out.csv"
-        assert run(capsys, "run", path, "--target", "kind", "--learner", "silk", "--out", out, "-q", *more)[0] == 0
+        assert run(capsys, "run", path, "--target", "kind", "--learner", "silk", "--out", out, "--quiet", *more)[0] == 0
         with open(out) as file:
             labels = np.array([row["prediction"] for row in csv.DictReader(file)])
         found.append((labels == "rare")[200:][y[200:] == "rare"].mean())
     assert found[1] > found[0]
     _, err = told(capsys, "run", path, "--target", "kind", "--class-weight", "rare=-1")
     assert "class" in err
-    assert cli.main(["run", str(path), "--target", "kind", "--class-weight", weights, "-q"]) == 0  # auto
+    assert cli.main(["run", str(path), "--target", "kind", "--class-weight", weights, "--quiet"]) == 0  # auto

@@ -377,8 +377,8 @@ def test_probabilities_and_intervals_with_time():
     split.partial_fit(X[:5], y[:5], time=times[:5])
     found = [split.predict_learn(X[q], y[q], time=times[q], method="proba") for q in (slice(5, 9), slice(9, ROWS))]
     assert np.array_equal(p, np.concatenate(found))
-    (X, y), times = data(gossamer.SILKRegressor), times_of()
-    model = made(gossamer.SILKRegressor, half_life="1 hour").partial_fit(X, y, time=times)
+    (X, y), times = data(gossamer.SILKRegressor, count=600), np.arange(600) * 600.0
+    model = made(gossamer.SILKRegressor, half_life="1 day").partial_fit(X, y, time=times)
     assert np.isfinite(model.predict_interval(X)).all()
     model.partial_fit(X[:1], y[:1], [0.0], time=[times[-1] + 3e9])
     assert np.isinf(model.predict_interval(X)).all()

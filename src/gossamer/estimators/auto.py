@@ -10,7 +10,7 @@ from gossamer import _checks, _core
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget, Project
 from gossamer.clock import as_half_life
-from gossamer.estimators import fitting, inputs
+from gossamer.estimators import class_weights, fitting, inputs
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.late import remembers
 from gossamer.estimators.newton import NewtonClassifier, NewtonRegressor
@@ -140,6 +140,7 @@ class AutoClassifier(_Auto, OnlineClassifier):
         return None
 
     def _start(self, loss: Loss | None = None) -> Learner:
+        class_weights.check(self, self.class_weight)
         many = loss is not None and loss.target == "label"
         return self._mixture(many=many, classes=getattr(loss, "classes", None))
 

@@ -209,8 +209,9 @@ class Stream:
             most = o.max_features if self.bounded else None
             rest = (o.task, o.categories, most, self.plain)
             schema = find_schema(sample, o.target, o.columns, o.ignore, o.kinds, *rest)
-            if o.time is not None and o.time not in {column.name for column in schema.plan.used}:  # taken for an id
-                kinds = {**o.kinds, o.time: o.kinds.get(o.time, "timestamp")}
+            others = {column.name for column in schema.plan.used} | ({schema.target.name} if schema.target else set())
+            if o.time in sample and o.time not in others and o.time not in o.ignore:  # taken for an id
+                kinds = {**o.kinds, str(o.time): o.kinds.get(str(o.time), "timestamp")}
                 schema = find_schema(sample, o.target, o.columns, o.ignore, kinds, *rest)
         return schema
 

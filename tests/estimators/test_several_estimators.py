@@ -105,12 +105,22 @@ def test_labels(part):
         made(part, class_weight="balanced").fit(X, Y)
 
 
-def test_probabilities_of_labels():
-    X, Y = rows(gossamer.SILKClassifier, 400)
-    model = gossamer.SILKClassifier(Gaussian(0.5), loss="logistic", C=2.0).fit(X, Y)
-    p = model.predict_proba(X)
+@pytest.mark.parametrize("part", [part for part in TAKING if part in CLASSIFIERS], ids=name_of)
+def test_probabilities_of_labels(part):
+    """Calibrated on the scores that rows had before they were learned, the same in any split, and stored."""
+    X, Y = rows(part, 600)
+    whole, split = made(part, budget=100), made(part, budget=100)
+    whole.partial_fit(X, Y)
+    for p in (slice(0, 1), slice(1, 333), slice(333, 600)):
+        split = gossamer.from_bytes(split.partial_fit(X[p], Y[p]).to_bytes())
+    p = whole.predict_proba(X)
     assert p.shape == Y.shape
-    assert np.array_equal(p > 0.5, model.predict(X) == 1)
+    assert np.array_equal(p, split.predict_proba(X))
+    assert np.array_equal(p > 0.5, whole.predict(X) == 1)
+    Z, truth = rows(part, 600, seed=3)
+    assert np.mean((whole.predict_proba(Z) - truth) ** 2) < 0.2
+    with pytest.raises(ValueError, match="several targets have no intervals and sets"):
+        whole.predict_set(X)
 
 
 @every_taking

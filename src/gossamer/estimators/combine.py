@@ -25,7 +25,7 @@ from gossamer.learner import Learner
 from gossamer.rules import Rule
 
 #: What a classifier of several labels knows of them.
-OF_LABELS = ("_order", "_given", "classes_")
+OF_LABELS = ("_order", "_given", "classes_", "_links")
 
 
 class Merged(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer.estimators import class_weights
+from gossamer.estimators import class_weights, several
 from gossamer.estimators.late import check_pending
 from gossamer.learner import Learner
 from gossamer.losses import Several
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 #: The learned attributes of an estimator.
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments",
-           "_class_counts", "_certainty", "_calm", "_late")  # fmt: skip
+           "_class_counts", "_certainty", "_calm", "_late", "_links")  # fmt: skip
 #: Those that only the estimators of one task have.
 OF_TASKS = {
-    "classification": ("classes_", "_order", "_given", "_class_counts"),
+    "classification": ("classes_", "_order", "_given", "_class_counts", "_links"),
     "regression": ("_target_moments",),
     "novelty": ("_calm",),
 }
@@ -55,6 +55,7 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
     if "label" in model.targets:
         _check_labels(model, learned, learner)
         class_weights.check_counts(model, learned)
+        several.check_links(model, learned, learner)
 
 
 def _check_features(model: Any, learned: dict[str, Any], features: int | None) -> None:

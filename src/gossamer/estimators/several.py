@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from gossamer import _checks
 from gossamer._typing import Array, Floats
+from gossamer.certainty.calibration import BARELY
+from gossamer.certainty.links import Link, check_link
 from gossamer.estimators import divergence, inputs, targets as _targets
 from gossamer.learner import Learner
 from gossamer.losses import Several
@@ -118,10 +119,11 @@ def learn_labels(model: Any, X: Any, y: Floats, sample_weight: Any, classes: Any
     if classes is not None and not np.isin(np.asarray(classes), LABELS).all():
         raise _checks.wrong(model, "classes", "None or [0, 1] for an indicator matrix", classes)
     names, learner = model._names(X), _learner(model, y.shape[1])
-    signs, weights, _ = _validate(model, learner, X, 2.0 * y - 1.0, sample_weight, time)
+    signs, weights, fades = _validate(model, learner, X, 2.0 * y - 1.0, sample_weight, time)
     scores, _ = inputs.learn(learner, X, signs, weights, owner=model, time=time)
+    links = _follow(model, scores, signs, weights, fades)
     fresh = {} if "_order" in model.__dict__ else {"_order": LABELS.tolist(), "classes_": LABELS.copy(), "_given": True}
-    model._keep(learner, names, **fresh)
+    model._keep(learner, names, **fresh, **links)
     divergence.watch_rows(model, scores, y, learner.steps - len(scores))
     return scores
 
@@ -149,11 +151,39 @@ def refuse_certainty(model: Any, missed: Any) -> None:
         raise _checks.wrong(model, "coverage", "left out: several targets have no intervals and sets", missed)
 
 
+def _follow(model: Any, scores: Floats, signs: Floats, weights: Any, fades: Any) -> dict[str, Any]:
+    """A calibrated link for each label, after scores made before their rows were learned; none in later passes of
+    ``fit``, whose scores are too good."""
+    if "_rehearses" in model.__dict__:
+        return {}
+    before = model.__dict__.get("_links", np.tile(Link(), (scores.shape[1], 1)))
+    if not np.isfinite(scores).all():  # a model that has diverged teaches nothing
+        return {"_links": before}
+    columns = zip(before.tolist(), scores.T, signs.T, strict=True)
+    after = [Link(*own).learn_all(column, second > 0, weights, fades)[1] for own, column, second in columns]
+    return {"_links": np.array(after)}
+
+
 def probabilities(model: Any, scores: Floats) -> Floats:
-    """The probability of each label, of scores that are log-odds."""
-    if not model.learner_.loss.log_odds:
-        raise _checks.wrong(model, "loss", "'logistic' for probabilities of several labels", model.learner_.loss.base)
-    return np.asarray(expit(scores))
+    """The probability of each label, by the links; above 1/2 where the label is predicted."""
+    links = model.__dict__.get("_links", np.tile(Link(), (scores.shape[1], 1)))
+    p = np.column_stack(
+        [Link(*own).probabilities(column) for own, column in zip(links.tolist(), scores.T, strict=True)]
+    )
+    return np.where(scores > 0, np.maximum(p, 0.5 + BARELY), np.minimum(p, 0.5 - BARELY))
+
+
+def check_links(model: Any, learned: dict[str, Any], learner: Any) -> None:
+    """Validate the links of labels in a file."""
+    links = learned.get("_links")
+    if links is None:
+        return
+    shape = (getattr(learner.loss, "targets", 0), len(Link._fields))
+    fits = isinstance(links, np.ndarray) and links.dtype == np.float64 and links.shape == shape
+    if not fits or not isinstance(learner.loss, Several):
+        raise _checks.wrong(model, "_links", f"numbers of shape {shape}, of several labels", links)
+    for own in links.tolist():
+        check_link(model, "_links", Link(*own))
 
 
 def check_moments(owner: object, learner: Any, found: Any) -> None:

@@ -32,8 +32,8 @@ template <class T> struct Block {
     const std::int64_t* ids = nullptr;  // may be null: every row is a new example
     double* scores = nullptr;           // [row * columns + output]; -inf for a class not yet seen
     int columns = 1;
-    double* levels = nullptr;     // may be null
-    double* variances = nullptr;  // s^2 of each row before it is learned; null unless asked, of rules that have it
+    double* levels = nullptr;       // may be null
+    double* variances = nullptr;    // s^2 of each row before it is learned; null unless asked, of rules that have it
     const double* fades = nullptr;  // may be null: what the time since the row before leaves of the model, 0 to 1
 
     // some rows of it, without their kernel values
@@ -207,9 +207,15 @@ public:
             ++steps;
             e.begin_round();
             predict(block, t, source);
-            const double* aims = block.y == nullptr ? nullptr : block.y + static_cast<std::ptrdiff_t>(t) * block.targets;
+            const double* aims =
+                block.y == nullptr ? nullptr : block.y + static_cast<std::ptrdiff_t>(t) * block.targets;
             const double y = aims == nullptr ? 0.0 : *aims, kappa = block.kappas[t];
-            if (target_ == Target::label) {
+            if (target_ < Target::label) {  // one score
+                block.scores[t] = f_[0] + e.offset;
+                if (target_ == Target::binary && y * block.scores[t] <= 0) ++mistakes;
+            } else if (target_ == Target::several) {
+                emit(block, t, aims);
+            } else {
                 emit(block, t, static_cast<int>(y));
                 if (static_cast<int>(y) >= known) {
                     known_up_to(static_cast<int>(y) + 1);
@@ -217,15 +223,11 @@ public:
                     sums_.all(e, block.g, t);
                     predict(block, t, source);
                 }
-            } else if (target_ == Target::several) {
-                emit(block, t, aims);
-            } else {
-                block.scores[t] = f_[0] + e.offset;
-                if (target_ == Target::binary && y * block.scores[t] <= 0) ++mistakes;
             }
             if (block.levels != nullptr) block.levels[t] = level();
+            double left = 0;  // the variance before time has passed
             const bool fades = block.fades != nullptr && block.fades[t] != 1;
-            const double left = fades ? pass_time(t, kappa, block, source) : 0.0;
+            if (fades) left = pass_time(t, kappa, block, source);
 
             const int own = with_ids_ && block.ids != nullptr ? slot_of(block.ids[t]) : refuse;
             Example example{f_.data(),

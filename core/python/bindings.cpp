@@ -332,8 +332,8 @@ NB_MODULE(_core, m) {
         .def(
             "run",
             [](Loop& self, MatrixOut<double> block, MatrixOut<double> cross, Vector<double> kappas,
-               std::optional<Aims> y, std::optional<Vector<double>> weights,
-               std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
+               std::optional<Aims> y, std::optional<Vector<double>> weights, std::optional<Vector<double>> rates,
+               std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
                std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances,
                std::optional<Vector<double>> fades) {
                 const std::size_t n = kappas.size(), ld = block.shape(1);

@@ -190,7 +190,8 @@ void bind_certainties(nb::module_& m) {
                  const auto mine = look(self, [&] { return self.fields(); });
                  return mine == look(other, [&] { return other.fields(); });
              })
-        .def("fade", [](Sure& self, double factor) { change(self, [&] { self.fade(factor); }); }, "factor"_a)
+        .def(
+            "fade", [](Sure& self, double factor) { change(self, [&] { self.fade(factor); }); }, "factor"_a)
         .def("widen", [](Sure& self) { change(self, [&] { self.calibration.widen(); }); })
         .def(
             "learn_two",
@@ -205,8 +206,7 @@ void bind_certainties(nb::module_& m) {
                     },
                     [&](std::size_t t, double w) { self.learn_two(scores.data()[t], y.data()[t] > 0, w); });
             },
-            "scores"_a, "y"_a, "weights"_a.none(), "missed"_a, "out"_a.none(),
-            "fades"_a.none() = nb::none())
+            "scores"_a, "y"_a, "weights"_a.none(), "missed"_a, "out"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "learn_many",
             [](Sure& self, Matrix<double> scores, Vector<double> y, Weights weights, std::vector<double> missed,
@@ -223,8 +223,7 @@ void bind_certainties(nb::module_& m) {
                                         room.data(), w);
                     });
             },
-            "scores"_a, "y"_a, "weights"_a.none(), "missed"_a, "out"_a.none(),
-            "fades"_a.none() = nb::none())
+            "scores"_a, "y"_a, "weights"_a.none(), "missed"_a, "out"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "learn_real",
             [](Sure& self, Vector<double> residuals, Weights weights, std::vector<double> missed, Room out,
@@ -233,8 +232,7 @@ void bind_certainties(nb::module_& m) {
                     self, residuals.size(), weights, missed, out, 0, fades, [](std::size_t, double*) {},
                     [&](std::size_t t, double w) { self.learn_real(residuals.data()[t], w); });
             },
-            "residuals"_a, "weights"_a.none(), "missed"_a, "out"_a.none(),
-            "fades"_a.none() = nb::none())
+            "residuals"_a, "weights"_a.none(), "missed"_a, "out"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "learn_novelty",
             [](Sure& self, Vector<double> scores, Weights weights, std::vector<double> missed, Room out,
@@ -244,8 +242,7 @@ void bind_certainties(nb::module_& m) {
                     [&](std::size_t t, double* to) { *to = self.p_value(scores.data()[t]); },
                     [&](std::size_t t, double w) { self.learn_novelty(scores.data()[t], w); });
             },
-            "scores"_a, "weights"_a.none(), "missed"_a, "out"_a.none(),
-            "fades"_a.none() = nb::none())
+            "scores"_a, "weights"_a.none(), "missed"_a, "out"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "learn_one",
             [](Sure& self, double score, double y, double weight) {

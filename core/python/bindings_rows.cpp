@@ -71,7 +71,8 @@ void bind_class_weights(nb::module_& m) {
             if (fades) expect(fades->size(), codes.size(), "fades");
             for (std::size_t t = 0; t < codes.size(); ++t)
                 if (!(codes.data()[t] >= 0 && codes.data()[t] < static_cast<double>(counts.size())))
-                    throw std::invalid_argument("The 'codes' parameter of the core must be below the number of counts.");
+                    throw std::invalid_argument(
+                        "The 'codes' parameter of the core must be below the number of counts.");
             nb::gil_scoped_release release;
             balance(codes.data(), weights ? weights->data() : nullptr, fades ? fades->data() : nullptr, codes.size(),
                     counts.data(), counts.size(), out.data());

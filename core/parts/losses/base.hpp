@@ -49,7 +49,7 @@ struct LossBase {
     }
 };
 
-template <class L> constexpr bool several = L::target == Target::several;  // a loss of a score per target
+template <class L> constexpr bool several = L::target == Target::several;           // a loss of a score per target
 template <class L> constexpr bool many = L::target == Target::label || several<L>;  // of a score per class or target
 
 // The curvature that a second-order step counts at the score where it ends, with the slope there; for real targets, where the

@@ -37,7 +37,8 @@ struct Several : LossBase {
     void curvature(const double* f, int n, const double* y, const double* v, double* out) const {
         each(n, [&](const auto& l, int j) { out[j] = l.curvature(f[j], y[j]) * v[j]; });
     }
-    void implicit(const double* f, double keep, int n, const double* y, double kappa, double weight, double* out) const {
+    void implicit(const double* f, double keep, int n, const double* y, double kappa, double weight,
+                  double* out) const {
         each(n, [&](const auto& l, int j) { out[j] = l.implicit(keep * f[j], y[j], kappa, weight); });
     }
     // the mean over the targets, of those that ask for a step; z: where it ends

@@ -324,9 +324,9 @@ class Stream:
             misfits.append(Misfit(int(np.argmax(lost)), schema.target.name, rule, "a missing value"))
         times = self._times(found)
         if times is not None and not np.isfinite(times).all():
-            rule = "there, for it is the time of the row"
+            needed = "there, for it is the time of the row"
             row = int(np.argmin(np.isfinite(times)))
-            misfits.append(Misfit(row, str(self._options.time), rule, "a missing value"))
+            misfits.append(Misfit(row, str(self._options.time), needed, "a missing value"))
         error = block.error
         if misfits:
             first = min(misfits, key=lambda misfit: misfit.row)

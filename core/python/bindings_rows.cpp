@@ -8,7 +8,9 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <tuple>
+#include <vector>
 
 #include "engine/class_weights.hpp"
 #include "engine/clock.hpp"
@@ -40,6 +42,22 @@ template <class T> void bind_checks(nb::module_& m) {
             return std::pair<std::size_t, double>(row, static_cast<double>(norm));
         },
         "x"_a, "The row of the largest squared norm, or the first whose norm is not finite; and that norm.");
+}
+
+template <class T> void bind_sparse(nb::module_& m) {
+    m.def(
+        "squared_norms",
+        [](Vector<std::int64_t> starts, Vector<T> values, VectorOut<T> out) {
+            expect(starts.size(), out.size() + 1, "starts");
+            nb::gil_scoped_release release;
+            for (std::size_t i = 0; i < out.size(); ++i) {
+                const std::int64_t from = starts.data()[i], to = starts.data()[i + 1];
+                if (from < 0 || to < from || to > static_cast<std::int64_t>(values.size()))
+                    throw std::invalid_argument("The 'starts' parameter of the core must be those of its values.");
+                out.data()[i] = tiles<T>().norm(values.data() + from, static_cast<int>(to - from));
+            }
+        },
+        "starts"_a, "values"_a, "out"_a, "Write the squared norm of each sparse row.");
 }
 
 template <class T> void bind_scaler(nb::module_& m) {
@@ -162,6 +180,8 @@ void bind_rows(nb::module_& m) {
     bind_targets(m);
     bind_checks<float>(m);
     bind_checks<double>(m);
+    bind_sparse<float>(m);
+    bind_sparse<double>(m);
     bind_scaler<float>(m);
     bind_scaler<double>(m);
 }

@@ -135,18 +135,23 @@ def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True)
     if array.ndim != 2:
         hint = "Reshape your data with reshape(1, -1) for one row or reshape(-1, 1) for one feature"
         raise wrong(owner, "X", f"of shape (rows, features). {hint}", array.shape)
-    if array.shape[1] < 1:
-        few = f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
-        raise wrong(owner, "X", "a matrix with at least one feature", few)
-    if width is not None and array.shape[1] != width:
-        name = owner if isinstance(owner, str) else type(owner).__name__
-        other = Width(array.shape[1], width, name)
-        raise wrong(owner, "X", f"a matrix with {width} features, as in the rows before", other)
+    check_width(owner, array.shape, width)
     dtype = np.float32 if array.dtype == np.float32 else np.float64
     array = np.ascontiguousarray(array, dtype=dtype)
     if finite:
         all_finite(owner, array)
     return array
+
+
+def check_width(owner: object, shape: tuple[int, ...], width: int | None) -> None:
+    """Validate the number of features: at least one, and as many as in the rows before."""
+    if shape[1] < 1:
+        few = f"0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        raise wrong(owner, "X", "a matrix with at least one feature", few)
+    if width is not None and shape[1] != width:
+        name = owner if isinstance(owner, str) else type(owner).__name__
+        other = Width(shape[1], width, name)
+        raise wrong(owner, "X", f"a matrix with {width} features, as in the rows before", other)
 
 
 def _no_number(array: Array) -> Entry | None:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from gossamer import _checks, _core
+from gossamer import _checks
 from gossamer._engine.check_state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
 from gossamer._engine.features import make_learning_machine
 from gossamer._engine.native import Batch, Native, chunks
@@ -22,6 +23,7 @@ from gossamer._engine.state import State
 from gossamer._engine.trees import Trees
 from gossamer._locks import exclusive, run_shared
 from gossamer._registry import own_rates
+from gossamer._sparse import TABLES, SparseRows, from_array, longest_row, sparse_rows, to_scipy
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
 from gossamer.budgets import as_budget
@@ -117,7 +119,7 @@ class Learner(Stored):
         self._longest = -1.0  # the largest ||x||^2 whose k(x, x) is known to be finite
         self.learn_fast: Callable[..., float | None] = _no_fast_path
         self.score_fast: Callable[..., float | None] = _no_fast_path
-        if isinstance(machine, Native) and not self.loss.many:
+        if isinstance(machine, Native) and not machine.sparse and not self.loss.many:
             self.score_fast = machine.core.score_one
             if not self._own_rates and self.half_life is None:
                 self.learn_fast = machine.core.learn_one
@@ -202,7 +204,7 @@ class Learner(Stored):
             batch.levels[:] = self.loss.level
         if self._machine is None:
             self.kernel, self.budget = self.kernel.resolve(X), self.budget.resolve(X)
-            self._width = X.shape[1] if isinstance(X, np.ndarray) else None
+            self._width = X.shape[1] if isinstance(X, TABLES) else None
             self._use(machine)  # last: a thread that sees the machine sees the rest too
         return batch
 
@@ -231,7 +233,7 @@ class Learner(Stored):
             return score
         # the first row, a list, objects, or a bad row: the general path learns it or raises
         given = None if time is None else [time]
-        scores = self.learn([x], None if y is None else [y], None if weight == 1.0 else [weight], time=given)
+        scores = self.learn(_as_batch(x), None if y is None else [y], None if weight == 1.0 else [weight], time=given)
         assert isinstance(scores, np.ndarray)
         return scores[0] if scores.ndim == 2 else float(scores[0])
 
@@ -260,7 +262,7 @@ class Learner(Stored):
             score = None
         if score is not None:
             return score
-        scores = self.score([x])
+        scores = self.score(_as_batch(x))
         return scores[0] if scores.ndim == 2 else float(scores[0])
 
     def variance(self, X: Any) -> Floats:
@@ -276,7 +278,7 @@ class Learner(Stored):
         found = []
         # row by row, so that the rounding of a row does not depend on the others
         for part in chunks(len(X), 1024 if self.budget.space else 1):
-            rows = X[part].astype(np.float64) if isinstance(X, np.ndarray) else X[part]
+            rows = X[part].astype(np.float64) if isinstance(X, TABLES) else X[part]
             kappas = np.asarray(kernel.diag(rows), dtype=np.float64)
             if state is not None and learned is not None:
                 kappas = self.rule.variance(self.budget.values(kernel, state.points, rows), kappas, learned)
@@ -299,16 +301,17 @@ class Learner(Stored):
     # ------------------------------------------------------------------------------------------------- checking
 
     def check_rows(self, X: Any) -> Any:
-        """X as it is learned and scored: an array of floats, or a list of objects; nothing bad gets past here."""
+        """X as it is learned and scored: an array of floats, sparse rows, or a list of objects; nothing bad gets past
+        here."""
         objects = getattr(self.kernel, "objects", False)
-        if self.kernel.takes_any() and (objects or not _checks.is_table(X)):
+        if self.kernel.takes_any() and (objects or not _checks.is_table(X)) and not isinstance(X, SparseRows):
             X = list(X)
             if not X:
                 raise _checks.wrong(self, "X", "at least one row", 0)
             if self._width is not None:
                 raise _checks.wrong(self, "X", f"a matrix with {self._width} features, as before", X[0])
             return X
-        X = _checks.matrix(self, X, self._width, finite=False)
+        X = self._as_table(X)
         if not len(X):
             raise _checks.wrong(self, "X", "at least one row", X.shape)
         machine = self._machine
@@ -318,9 +321,9 @@ class Learner(Stored):
             if X.dtype != machine.dtype:
                 with np.errstate(over="ignore"):
                     X = X.astype(machine.dtype)
-        row, norm = _core.longest_row(X)  # one pass over X for both questions
-        if not math.isfinite(norm) and not _core.all_finite(X):
-            raise _checks.not_finite(self, X)
+        row, norm = longest_row(self, X)
+        if machine is not None and machine.sparse and not isinstance(X, SparseRows):
+            X = from_array(X)
         if not self.kernel.takes_any():
             self.kernel.check_domain(self, X)
             by_norm = self.kernel.by_norm
@@ -328,6 +331,24 @@ class Learner(Stored):
                 self._check_peaks(X[row : row + 1] if by_norm else X, row if by_norm else 0)
                 self._longest = norm
         return X
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether the non-zeros of sparse rows are learned as they are: the kernel is made of products and differences
+        of rows, the budget keeps points, and the rows before, if there are any, were sparse too."""
+        machine = self._machine
+        if machine is not None:
+            return machine.sparse
+        return self.kernel.takes_sparse() and not self.budget.space and self._wish != "trees"
+
+    def _as_table(self, X: Any) -> Any:
+        """Validate rows of numbers: a matrix, or sparse rows where they are kept."""
+        if not self.takes_sparse or not (issparse(X) or isinstance(X, SparseRows)):
+            return _checks.matrix(self, X, self._width, finite=False)
+        if isinstance(X, SparseRows):
+            _checks.check_width(self, X.shape, self._width)
+            return X
+        return sparse_rows(self, X, self._width)
 
     def _check_peaks(self, X: Array, first: int) -> None:
         """Raise for a row whose k(x, x) is not finite; ``first``: the number of the first of these rows."""
@@ -383,8 +404,8 @@ class Learner(Stored):
 
     @property
     def points(self) -> Any:
-        """The support points, one per slot."""
-        return self._query(lambda machine: machine.points(), np.zeros((0, 0)))
+        """The support points, one per slot; of sparse rows a CSR array."""
+        return to_scipy(self._query(lambda machine: machine.points(), np.zeros((0, 0))))
 
     @property
     def coefs(self) -> Floats:
@@ -487,7 +508,7 @@ class Learner(Stored):
         except BaseException:
             self.kernel, self.budget = kernel, budget
             raise
-        self._width = points.shape[1] if isinstance(points, np.ndarray) else None
+        self._width = points.shape[1] if isinstance(points, TABLES) else None
         self._time = state.time
         self._use(machine)
 
@@ -524,6 +545,11 @@ class Learner(Stored):
 
     def __repr__(self) -> str:
         return f"Learner({self.kernel}, {self.loss}, {self.rule}, {self.budget})"
+
+
+def _as_batch(x: Any) -> Any:
+    """One example as rows; a sparse matrix of one row is that already."""
+    return x if issparse(x) and x.ndim == 2 else [x]
 
 
 def _no_fast_path(*_: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gossamer._sparse import TABLES, SparseRows, sparse_from_stored, stack
 from gossamer._typing import Array, Floats, Ints
 from gossamer.budgets import Budget
 from gossamer.kernels import Kernel
@@ -101,12 +102,8 @@ class State:
 
     def mean(self) -> tuple[Any, Floats, float]:
         """The points, coefficients and offset of the mean of all hypotheses, with the points that were dropped."""
-        rounds, points = max(int(self.steps), 1), self.points
-        if isinstance(points, np.ndarray):
-            points = np.concatenate([points, self.dropped_points])
-        else:
-            points = [*points, *self.dropped_points]
-        return points, np.column_stack([self.sums, self.dropped]) / rounds, float(self.offset_sum) / rounds
+        rounds, coefs = max(int(self.steps), 1), np.column_stack([self.sums, self.dropped])
+        return stack([self.points, self.dropped_points]), coefs / rounds, float(self.offset_sum) / rounds
 
     def replace(self, **entries: Any) -> State:
         """The state with other entries."""
@@ -141,13 +138,15 @@ class State:
 
     def padded(self, width: int) -> State:
         """The state with columns of zeros at the end of its points, up to this width."""
+        if isinstance(self.points, SparseRows):
+            return self.replace(points=self.points.padded(width), dropped_points=self.dropped_points.padded(width))
         more = ((0, 0), (0, width - self.points.shape[1]))
         return self.replace(points=np.pad(self.points, more), dropped_points=np.pad(self.dropped_points, more))
 
     @property
     def nbytes(self) -> int:
         """The bytes of all arrays."""
-        return sum(value.nbytes for _, value in self.items() if isinstance(value, np.ndarray))
+        return sum(value.nbytes for _, value in self.items() if isinstance(value, TABLES))
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """The entries by name, those of the parts as ``budget.name`` and ``rule.name``."""
@@ -168,7 +167,7 @@ class State:
         flat = {name: value for name, value in self.budget.items() if name in (*FLAT, "inverse")}
         own = {name: value for name, value in self.budget.items() if name not in flat}
         entries = {**FLAT, **vars(self), **flat, "budget": own}
-        found: dict[str, Any] = {name: entries.get(name) for name in STORED}
+        found: dict[str, Any] = {name: _plain(entries.get(name)) for name in STORED}
         empty = [name for name in OPTIONAL if found[name] is None or not len(found[name])]
         empty += ["time"] if self.time is None else []
         return {name: value for name, value in found.items() if name not in empty}
@@ -177,12 +176,26 @@ class State:
     def from_stored(cls, stored: dict[str, Any], kernel: Kernel, budget: Budget, rule: Rule) -> State:
         """The state of a file's entries, also of 0.1.0. Missing entries are None, which `check_state` refuses."""
         entries: dict[str, Any] = {"discarded": 0.0, **stored, "kernel": kernel, "version": VERSION}
+        for name in ("points", "dropped_points"):
+            entries[name] = _unplain(name, entries.get(name))
         for name, part in (("budget", budget), ("rule", rule)):
             nested = entries.get(name, {})
             given = {**entries, **nested} if isinstance(nested, dict) else {}
             entries[name] = {key: given.get(key, value) for key, value in part.initial_state().items()}
         known: dict[str, Any] = {f.name: entries.get(f.name) for f in dataclasses.fields(cls)}
         return cls(**known)
+
+
+def _plain(value: Any) -> Any:
+    """Sparse rows as a dict of arrays, which the store knows."""
+    if not isinstance(value, SparseRows):
+        return value
+    return {"starts": value.starts, "columns": value.columns, "values": value.values, "width": value.width}
+
+
+def _unplain(name: str, value: Any) -> Any:
+    """Sparse rows again, validated; any other value as it is."""
+    return sparse_from_stored(f"state.{name}", value) if isinstance(value, dict) else value
 
 
 def _copy(value: Any) -> Any:

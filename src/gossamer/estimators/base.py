@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -147,7 +148,7 @@ class Online(LateLabels, Shown, PartParameters, Stored, Snapshot, BaseEstimator)
         now = {"learner_": learner, **more}
         if "learner_" not in known:
             points = learner.points
-            if isinstance(points, np.ndarray):
+            if isinstance(points, np.ndarray) or issparse(points):
                 now["n_features_in_"] = int(points.shape[1])
             if names is not None:
                 now["feature_names_in_"] = names

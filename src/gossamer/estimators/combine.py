@@ -12,6 +12,7 @@ from sklearn.base import clone
 from gossamer import _checks
 from gossamer._engine.expansion import REFRESH
 from gossamer._engine.state import State
+from gossamer._sparse import TABLES, SparseRows, stack
 from gossamer._typing import Array, Floats
 from gossamer.clock import as_half_life, elapse
 from gossamer.estimators import several
@@ -288,7 +289,7 @@ def _learners(
 
     m, outputs = len(kept), len(reduced[0])
     trace = reduced[1] if parts[0].rule.needs_trace else np.zeros((0, m))
-    kept_points = points[kept] if isinstance(points, np.ndarray) else [points[i] for i in kept]
+    kept_points = points[kept] if isinstance(points, TABLES) else [points[i] for i in kept]
     kernel, coefs = parts[0].kernel, reduced[0]
     births = _different(each(s.births + (steps - s.steps) for s in states))  # counted from the end
     fresh.restore(State(
@@ -305,7 +306,7 @@ def _learners(
             share * s.offset_sum / max(s.steps, 1) for share, s in zip(offset_shares, states, strict=True)
         ),
         dropped=together(s.dropped * (steps / max(s.steps, 1)) for s in states),
-        dropped_points=_stacked([s.dropped_points for s in states]), refresh_in=REFRESH,
+        dropped_points=stack([s.dropped_points for s in states]), refresh_in=REFRESH,
         steps=steps, updates=sum(s.updates for s in states), mistakes=sum(s.mistakes for s in states),
         discarded=sum(s.discarded for s in states) + error,
         known=outputs if fresh.loss.many else 0, time=states[0].time,
@@ -360,17 +361,18 @@ def _different(births: Array) -> Array:
     return out
 
 
-def _stacked(points: list[Any]) -> Any:
-    return np.vstack(points) if isinstance(points[0], np.ndarray) else [x for part in points for x in part]
-
-
 def _unique(points: list[Any]) -> tuple[Any, Array, Array]:
     """The distinct points; the index of each point among them; and the first occurrence of each."""
-    together = _stacked(points)
-    if not isinstance(together, np.ndarray):
+    together = stack(points)
+    if not isinstance(together, TABLES):
         every = np.arange(len(together))
         return together, every, every
-    _, first, place = np.unique(together, axis=0, return_index=True, return_inverse=True)
+    if isinstance(together, SparseRows):
+        keys = [tuple(array.tobytes() for array in row.arrays[1:]) for row in together]
+        codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
+        _, first, place = np.unique([codes[key] for key in keys], return_index=True, return_inverse=True)
+    else:
+        _, first, place = np.unique(together, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)  # as they came
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from gossamer import _checks
+from gossamer._sparse import SparseRows
 from gossamer._typing import Array, Floats
 from gossamer.clock import read_times
 from gossamer.estimators import averaging, inputs
@@ -43,6 +44,9 @@ class Table:
 
     @property
     def features(self) -> int:
+        """The numbers that a row keeps; of sparse rows their mean."""
+        if isinstance(self.X, SparseRows):
+            return 1 + len(self.X.values) // len(self.X)
         return 1 if isinstance(self.X, list) else int(self.X.shape[1])
 
     def part(self, rows: slice) -> Part:

@@ -154,6 +154,11 @@ class MixedLearner(Learner):
             raise _checks.wrong(self, "X", f"at most {limit:g} in size", largest)
         return X
 
+    @property
+    def takes_sparse(self) -> bool:
+        """No: scaled rows have no zeros."""
+        return False
+
     def settle(self, X: Any) -> None:
         """Nothing: what depends on the data is found by the count of rows."""
 

@@ -34,6 +34,13 @@ def say(model, X):
     return model.predict(X) if is_regressor(model) else model.decision_function(X)
 
 
+@pytest.mark.parametrize("part", CLASSIFIERS + REGRESSORS, ids=name_of)
+def test_tags_do_not_depend_on_what_was_learned(part):
+    X, Y = rows(part)
+    fitted = made(part).fit(X, Y[:, 0])
+    assert get_tags(fitted).target_tags.multi_output == (part in TAKING)
+
+
 def test_who_takes_several_targets():
     names = {part.__name__ for part in TAKING}
     assert {"SILKRegressor", "NORMARegressor", "NewtonRegressor", "OnlineRegressor", "SVMDRegressor"} <= names

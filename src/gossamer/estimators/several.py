@@ -46,7 +46,7 @@ def _shape(y: Any) -> tuple[int, ...]:
 def takes(model: Any) -> bool:
     """Whether the parameters of an estimator make a learner of several targets."""
     try:
-        _learner(model, 2)
+        _loss(model, 2)
     except ValueError:
         return False
     return True
@@ -72,20 +72,25 @@ def _learner(model: Any, count: int) -> Learner:
     if learner is not None:
         found: Learner = learner
         return found
+    begun: Learner = model._begin(_loss(model, count))
+    return begun
+
+
+def _loss(model: Any, count: int) -> Several:
+    """The loss of a model for this many targets, if its rule takes it."""
     if not model.takes_several:
         what = f"a vector: {type(model).__name__} learns one target"
         raise _checks.wrong(model, "y", what, f"{count} targets")
     loss = model._loss()
     if loss.target not in ("real", "binary") or loss.adapts:
         raise _checks.wrong(model, "y", f"a vector for {type(loss).__name__}, which several targets cannot have", count)
-    loss = Several(loss, count)
+    made = Several(loss, count)
     try:
-        model._rule().check(loss)
+        model._rule().check(made)
     except ValueError:
         what = f"a vector for {type(model._rule()).__name__}, which learns one target"
         raise _checks.wrong(model, "y", what, f"{count} targets") from None
-    begun: Learner = model._begin(loss)
-    return begun
+    return made
 
 
 def learn_numbers(model: Any, X: Any, y: Floats, sample_weight: Any, time: Any) -> Floats:

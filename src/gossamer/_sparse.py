@@ -97,6 +97,14 @@ class SparseRows:
         mean = float(values.sum()) / count
         return (float(np.square(values - mean).sum()) + (count - len(values)) * mean * mean) / count
 
+    def copy(self) -> SparseRows:
+        """The rows themselves, as they are immutable."""
+        return self
+
+    def to_stored(self) -> dict[str, Any]:
+        """As a file has them."""
+        return {"starts": self.starts, "columns": self.columns, "values": self.values, "width": self.width}
+
     def __reduce__(self) -> Any:
         return SparseRows, (*self.arrays, self.width)
 

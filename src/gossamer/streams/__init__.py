@@ -16,7 +16,8 @@ import numpy as np
 from gossamer import _checks
 from gossamer.streams._csv import CSVStream, check_delimiter
 from gossamer.streams._find import infer_task
-from gossamer.streams._lines import LABEL, JSONStream, LIBSVMStream
+from gossamer.streams._libsvm import LABEL, LIBSVMStream
+from gossamer.streams._lines import JSONStream
 from gossamer.streams._magic import PARQUET, identify
 from gossamer.streams._memory import TARGET, MemoryStream, array_columns, frame_columns
 from gossamer.streams._parquet import ParquetStream
@@ -44,7 +45,7 @@ def open_stream(
     delimiter: str | None = None, header: bool | None = None, decimal: str = ".", encoding: str | None = None,
     na_values: Sequence[str | float] = (), n_features: int | None = None, max_features: int = FEATURES,
     position: Mapping[str, Any] | None = None, schema: Schema | None = None, means: Mapping[str, Any] | None = None,
-    keep_means: bool = False, bad_rows: str = "error",
+    keep_means: bool = False, bad_rows: str = "error", sparse: bool | None = None,
 ) -> Stream:  # fmt: skip
     """Open rows of any kind: an iterator of `Chunk`, in constant memory.
 
@@ -72,6 +73,9 @@ def open_stream(
     n_features : of LIBSVM; otherwise the largest index of the first rows.
     max_features : data with more features are refused, before they take memory: rows are dense, and each feature takes
         some hundred bytes besides. Reading takes at most 100 MB and 20 times the size of the file, whatever is in it.
+        Sparse rows may have up to 2^31 features unless a limit is given.
+    sparse : of LIBSVM: whether rows come as CSR arrays of their non-zeros. None: where there are at least 1,024
+        features, and the first rows take a quarter of the memory or less so.
     position : where to go on: the ``position`` of a chunk, or of a stream, of the same source. What the columns are
         comes from there; the parameters on how to read (``missing``, ``chunk_rows``) are given again.
     schema : what the columns are, instead of finding out: the ``schema`` of another stream. Its features must be there;
@@ -98,7 +102,7 @@ def open_stream(
 
     def options(goal: str | int | None) -> Options:
         return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position, schema,
-                       na_values, max_features, means, keep_means, bad_rows)  # fmt: skip
+                       na_values, max_features, means, keep_means, bad_rows, sparse)  # fmt: skip
 
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source

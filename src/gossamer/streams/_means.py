@@ -1,4 +1,4 @@
-"""Imputation: a missing number is replaced by the mean of its feature in the rows before."""
+"""Imputation: where numbers are missing; each is replaced by the mean of its feature in the rows before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer._typing import Floats
+from gossamer._typing import Bools, Floats
 from gossamer.streams._schema import Coded, Sampled, Schema, Values, coded_numbers
 
 
@@ -54,6 +54,22 @@ class Means:
         self.sums = np.stack([sums[-1], counts[-1]])
         means = np.where(counts[:-1] > 0, sums[:-1] / np.maximum(counts[:-1], 1.0), self.start)
         return np.where(gone, means, X)
+
+
+def find_gaps(X: Any) -> tuple[Bools, int]:
+    """Which rows have a missing value, and in the first of them the first such feature.
+
+    >>> find_gaps(np.array([[1.0, 2.0], [3.0, np.nan]]))
+    (array([False,  True]), 1)
+    """
+    if isinstance(X, np.ndarray):
+        gone = np.isnan(X)
+        absent = gone.any(axis=1)
+        return absent, int(np.argmax(gone[int(np.argmax(absent))])) if len(X) else 0
+    places = np.flatnonzero(np.isnan(X.data))
+    absent = np.zeros(X.shape[0], dtype=np.bool_)
+    absent[np.searchsorted(X.indptr, places, side="right") - 1] = True
+    return absent, int(X.indices[places[0]]) if len(places) else 0
 
 
 #: Columns of the first rows that are encoded together.

@@ -127,9 +127,9 @@ class Schema:
     ['size', 'shop=Rome', 'shop=Oslo', 'shop=(other)']
     """
 
-    features: list[Column]
+    features: Sequence[Column]
     target: Column | None
-    names: list[str] = field(init=False)
+    names: Any = field(init=False)  # a list of texts, or a sequence that makes them
     slots: dict[str, int] = field(init=False)
     _stored: dict[str, Any] | None = field(init=False, repr=False, compare=False, default=None)
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._locks import exclusive, shared
-from gossamer._typing import Array, Floats, Ints
+from gossamer._typing import Array, Ints
 from gossamer.streams._describe import Seen, describe, look
 from gossamer.streams._find import NUMBER, Names, find_schema
-from gossamer.streams._means import Means, sample_means
+from gossamer.streams._indices import read_schema
+from gossamer.streams._means import Means, find_gaps, sample_means
 from gossamer.streams._schema import CATEGORIES, FEATURES, TASKS, Coded, Misfit, Rule, Sampled, Schema, Setting, Values
 
 #: The version of a position; a stream refuses the positions of other versions.
@@ -44,11 +45,13 @@ class Options:
     means: Any = None
     keep_means: bool = False
     bad_rows: str = "error"
+    sparse: bool | None = None
 
     def __post_init__(self) -> None:
         _checks.one_of("open_stream", "missing", self.missing, ["error", "skip", "mean"])
         _checks.one_of("open_stream", "bad_rows", self.bad_rows, ["error", "skip"])
         _checks.one_of("open_stream", "keep_means", self.keep_means, [False, True])
+        _checks.one_of("open_stream", "sparse", self.sparse, [None, False, True])
         if self.task is not None:
             _checks.one_of("open_stream", "task", self.task, TASKS)
         _checks.whole("open_stream", "chunk_rows", self.chunk_rows, 1)
@@ -93,21 +96,21 @@ class Chunk:
 
     Attributes
     ----------
-    X : the features, a C-ordered float64 array of shape (rows, features).
+    X : the features, a C-ordered float64 array of shape (rows, features); of a sparse stream a CSR array of SciPy.
     y : the targets (str, int64, bool or float64), or None.
     rows : the number of each row in its source, the first data row being 1.
     names : the names of the features.
     position : where to go on after these rows: ``open_stream(source, position=...)``. A small dict that JSON can hold.
     """
 
-    X: Floats
+    X: Any
     y: Array | None
     rows: Ints
-    names: list[str]
+    names: Sequence[str]
     position: dict[str, Any] = field(repr=False)
 
     def __len__(self) -> int:
-        return len(self.X)
+        return int(self.X.shape[0])
 
 
 @dataclass
@@ -122,7 +125,7 @@ class Block:
     values: dict[str, Values]
     starts: Ints
     lines: Ints | None = None
-    X: Floats | None = None
+    X: Any = None
     error: ValueError | None = None
 
     def cut(self, rows: int, error: ValueError) -> Block:
@@ -155,6 +158,8 @@ class Stream:
     name = ""
     #: Whether rows come from a file, so that their memory must be bounded.
     bounded = True
+    #: Whether rows come as CSR arrays, of their non-zeros only.
+    sparse = False
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -172,13 +177,14 @@ class Stream:
             if position.get("format") != self.format or position.get("version") != VERSION:
                 rule = f"one that a stream of format {self.format!r} gave"
                 raise _checks.wrong("open_stream", "position", rule, dict(position))
-            self.schema = Schema.from_dict(position.get("schema"))
+            self.schema = read_schema(position.get("schema"))
             self._row = _checks.whole("position", "row", position.get("row"), 0)
             try:
                 means = position.get("means")
                 if means is None and "sums" in position:  # of an earlier version
                     means = {"sums": position["sums"]}
-                self._means = Means(len(self.schema.names), means, options.keep_means)
+                fills = means is not None or options.missing == "mean"
+                self._means = Means(len(self.schema.names) if fills else 0, means, options.keep_means)
                 if "left_out" in position:
                     missing, bad, self.first_bad = position["left_out"]
                     self.left_out = int(missing), int(bad)
@@ -236,7 +242,7 @@ class Stream:
     # ----------------------------------------------------------------------------------------------- what users see
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> Sequence[str]:
         """The names of the features."""
         return self.schema.names
 
@@ -363,13 +369,11 @@ class Stream:
         X, misfits = schema.encode(rows, block.values, block.X)
         target, lost, more = schema.targets(block.values)
         misfits += more
-        gone = np.isnan(X)
         if lost is None:
             lost = np.zeros(rows, dtype=np.bool_)
-        absent = gone.any(axis=1)
+        absent, slot = find_gaps(X)
         if missing == "error" and absent.any():
-            row = int(np.argmax(absent))
-            misfits.append(Misfit(row, schema.owner(int(np.argmax(gone[row]))), PRESENT, "a missing value"))
+            misfits.append(Misfit(int(np.argmax(absent)), schema.owner(slot), PRESENT, "a missing value"))
         if missing != "skip" and lost.any():
             assert schema.target is not None
             rule = ("there, for it is the target (", SKIP, " leaves such rows out)")
@@ -393,7 +397,7 @@ class Stream:
         self._error = error
         if not keep.any():
             return None
-        whole = len(X) == len(keep) and bool(keep.all())
+        whole = X.shape[0] == len(keep) and bool(keep.all())
         X = X if whole else X[:rows][keep]
         y = None if target is None else schema.labels(target, np.flatnonzero(keep))
         return Chunk(X, y, numbers if whole else numbers[keep], schema.names, self.position)

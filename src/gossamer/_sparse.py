@@ -214,8 +214,6 @@ def sparse_from_stored(name: str, found: dict[str, Any]) -> SparseRows:
     inside[starts[:-1][starts[:-1] < len(columns)]] = False  # the first of each row
     if (np.diff(columns.astype(np.int64), prepend=-1)[inside] <= 0).any():
         raise _checks.wrong("Learner", name, "rows whose columns rise", "others")
-    if (values == 0).any():
-        raise _checks.wrong("Learner", name, "rows of non-zeros", 0.0)
     return SparseRows(starts, columns, values, features)
 
 

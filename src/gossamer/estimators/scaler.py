@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _core
 from gossamer._locks import Snapshot, exclusive, publish
+from gossamer._scaling import squash
 from gossamer._sparse import SparseRows, longest_row, sparse_rows
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
@@ -42,6 +43,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     forget : in [0, 1): the share of its weight that the past loses with each row; about the last 1 / forget rows count.
     with_mean : subtract the mean. Sparse rows cannot be centred: they need False, stay sparse, and are divided only.
     with_std : divide by the deviation.
+    squash : draw large values in, z / (1 + z^2)^(1/4), which is the square root of z far from 0: for long tails.
 
     Attributes
     ----------
@@ -65,8 +67,10 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     n_seen_: int
     n_features_in_: int
 
-    def __init__(self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True) -> None:
-        self.forget, self.with_mean, self.with_std = forget, with_mean, with_std
+    def __init__(
+        self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True, squash: bool = False
+    ) -> None:
+        self.forget, self.with_mean, self.with_std, self.squash = forget, with_mean, with_std, squash
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Forget everything and learn these rows."""
@@ -78,11 +82,11 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         self._learn(X, fresh=False, scale=False)
         return self
 
-    def learn_transform(self, X: Any) -> Array:
+    def learn_transform(self, X: Any) -> Any:
         """Learn each row and scale it with the statistics up to it; equal to row by row, to the bit."""
         return self._learn(X, fresh=False, scale=True)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """Scale the rows with the statistics of all rows learned, which stay as they are."""
         known = self._known()
         inputs.names(self, X, fitted=True)
@@ -90,11 +94,14 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
             rows = self._sparse(X, known["n_features_in_"])
             deviation = np.sqrt(known["squares_"][rows.columns] * (1.0 / known["weight_"]))
             divisor = np.where(deviation > 0.0, deviation, np.inf) if self.with_std else 1.0
-            return _like(X, rows, (rows.values / divisor).astype(rows.dtype, copy=False))
+            return _like(X, rows, self._drawn_in((rows.values / divisor).astype(rows.dtype, copy=False)))
         X = self._matrix(X, known["n_features_in_"])
         _checks.all_finite(self, X)
         variance = known["squares_"] * (1.0 / known["weight_"])
-        return scaled(X, known["mean_"], variance, self.with_mean, self.with_std)
+        return self._drawn_in(scaled(X, known["mean_"], variance, self.with_mean, self.with_std))
+
+    def _drawn_in(self, rows: Array) -> Array:
+        return squash(rows) if self.squash else rows
 
     def _known(self) -> dict[str, Any]:
         """A snapshot of the learned attributes, all of one moment, whatever other threads learn."""
@@ -125,7 +132,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
             if names is not None:
                 now["feature_names_in_"] = names
         publish(self, now, instead_of=LEARNED if fresh else ("resting_",))
-        return np.asarray(X if out is None else out)
+        return np.asarray(X if out is None else self._drawn_in(out))
 
     def _learn_sparse(self, X: Any, fresh: bool, keep: float) -> Any:
         """The same for sparse rows, which stay so."""
@@ -148,7 +155,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         if fresh:
             now["n_features_in_"] = rows.width
         publish(self, now, instead_of=LEARNED if fresh else ())
-        return _like(X, rows, values)
+        return _like(X, rows, self._drawn_in(values))
 
     def _sparse(self, X: Any, width: int | None) -> SparseRows:
         if self.with_mean:
@@ -168,7 +175,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
 
     def _check_parameters(self) -> float:
         forget = _checks.number(self, "forget", self.forget, 0.0, 1.0, "left")
-        for name in ("with_mean", "with_std"):
+        for name in ("with_mean", "with_std", "squash"):
             _checks.one_of(self, name, getattr(self, name), [False, True])
         return forget
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, overload
 
 from gossamer import _checks
 from gossamer._sparse import MOST_FEATURES
-from gossamer.streams._schema import KINDS, Column, Misfit, Schema, Values
+from gossamer.rows import Plan
+from gossamer.streams._schema import KINDS, Column, Schema
 
 
 class Names(Sequence[str]):
@@ -65,54 +65,39 @@ class Numbered(Sequence[Column]):
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass
 class IndexSchema(Schema):
-    """The schema of sparse rows with numbered columns; rows come encoded.
+    """The schema of sparse rows with numbered columns.
 
-    >>> schema = IndexSchema.of(1, 10**6, Column("label", "integer"))
-    >>> schema.to_dict(), schema.owner(41)
-    ({'features': {'base': 1, 'count': 1000000}, 'target': ['label', 'integer']}, '42')
+    >>> schema = IndexSchema(1, 10**6, Column("label", "integer"))
+    >>> schema.to_dict(), schema.names[41]
+    ({'indices': [1, 1000000], 'target': ['label', 'integer']}, '42')
     """
 
-    @classmethod
-    def of(cls, base: int, count: int, target: Column | None) -> IndexSchema:
-        """The schema of ``count`` columns whose names begin with ``base``."""
-        return cls(Numbered(Names(base, count)), target)  # type: ignore[arg-type]
-
-    def __post_init__(self) -> None:
-        self.names = self.features._names  # type: ignore[attr-defined]
-        self.slots = {}
-
-    @property
-    def base(self) -> int:
-        """The number of the first column."""
-        return int(self.names[0])
-
-    def owner(self, slot: int) -> str:
-        return self.names[slot]
-
-    def encode(self, rows: int, values: Mapping[str, Values], X: Any) -> tuple[Any, list[Misfit]]:
-        return X, []
+    def __init__(self, base: int, count: int, target: Column | None) -> None:
+        self.plan, self.target, self.base = Plan([]), target, base
+        self.names: Any = Names(base, count)
+        self.features: Any = Numbered(self.names)
 
     def to_dict(self) -> dict[str, Any]:
         target = None if self.target is None else [self.target.name, self.target.kind]
-        return {"features": {"base": self.base, "count": len(self.names)}, "target": target}
+        return {"indices": [self.base, len(self.names)], "target": target}
 
     @classmethod
     def from_dict(cls, given: Any) -> IndexSchema:
         """From `to_dict`."""
-        base = _checks.whole("Schema", "base", given["features"].get("base"), 0, 1)
-        count = _checks.whole("Schema", "count", given["features"].get("count"), 1, MOST_FEATURES)
+        base, count = given["indices"]
+        _checks.whole("Schema", "base", base, 0, 1)
+        _checks.whole("Schema", "count", count, 1, MOST_FEATURES)
         goal = given["target"]
         kind = "number" if goal is None else _checks.one_of("Schema", "kind", goal[1], KINDS)
-        return cls.of(base, count, None if goal is None else Column(str(goal[0]), kind))
+        return cls(base, count, None if goal is None else Column(str(goal[0]), kind))
 
 
 def read_schema(given: Any) -> Schema:
     """A schema from its ``to_dict``, of either kind."""
-    if not isinstance(given, dict) or not isinstance(given.get("features"), dict):
+    if not isinstance(given, dict) or "indices" not in given:
         return Schema.from_dict(given)
     try:
         return IndexSchema.from_dict(given)
     except (TypeError, KeyError, ValueError):
-        raise _checks.wrong("open_stream", "position", "one that a stream gave", given) from None
+        raise _checks.wrong("open_stream", "position", "one that a stream of this version gave", given) from None

@@ -13,14 +13,14 @@ from scipy.sparse import csr_array
 from gossamer import _checks
 from gossamer._sparse import MOST_FEATURES
 from gossamer._typing import Floats, Ints
+from gossamer.rows.table import Values, coded_numbers
+from gossamer.streams._chunk import BadRowError, Block, Options
 from gossamer.streams._describe import look
 from gossamer.streams._find import find_schema
 from gossamer.streams._indices import IndexSchema
 from gossamer.streams._lines import WIDER, LineStream, broken
-from gossamer.streams._means import Means
-from gossamer.streams._schema import FEATURES, Sampled, Schema, Setting, Values, coded_numbers
+from gossamer.streams._schema import FEATURES, Sampled, Schema, Setting
 from gossamer.streams._source import Source
-from gossamer.streams._stream import BadRowError, Block, Options
 
 LABEL = "label"
 #: Rows are sparse if they have at least this many features, and take at most this share of the memory so.
@@ -51,6 +51,7 @@ class LIBSVMStream(LineStream):
     """
 
     format = "libsvm"
+    plain = True
 
     def __init__(self, source: Source, options: Options, n_features: int | None = None) -> None:
         self._width, self._base = 0, 1
@@ -94,19 +95,18 @@ class LIBSVMStream(LineStream):
             self._base, self._width = first.lowest, self._width or room
         sample = {LABEL: Sampled(np.array(first.labels), "number"), str(self._base): Sampled(np.zeros(0), "number")}
         self._seen = look(sample)
-        self._means = Means(0)
-        target = find_schema(sample, o.target, None, o.ignore, o.kinds, o.task, o.categories).target
+        target = find_schema(sample, o.target, None, o.ignore, o.kinds, o.task, o.categories, None, True).target
         if schema is not None:
             target = None if schema.target is None else target
-        return IndexSchema.of(self._base, self._width, target)
+        return IndexSchema(self._base, self._width, target)
 
     def _choose(self, first: First, wide: int) -> bool:
         """Whether rows are to be sparse."""
         o = self._options
-        chosen = o.columns is not None or [name for name in o.ignore if name != LABEL] or o.missing == "mean"
+        chosen = o.columns is not None or [name for name in o.ignore if name != LABEL] or (o.kinds.keys() - {LABEL})
         if o.sparse is not None:
             if o.sparse and chosen:
-                raise _checks.wrong("open_stream", "sparse", "False where columns are chosen or gaps are filled", True)
+                raise _checks.wrong("open_stream", "sparse", "False where columns are chosen or have kinds", True)
             return o.sparse
         size = 12 * first.entries / len(first.labels) + 8
         return not chosen and wide >= LEAST_SPARSE and size <= SMALLER * 8 * wide
@@ -158,7 +158,7 @@ class LIBSVMStream(LineStream):
                 raise _checks.wrong("open_stream", "columns", rule, column.name)
         # where each index goes; -1 for those that are not used
         self._places = np.full(self._width, -1)
-        for name, slot in self.schema.slots.items():
+        for slot, name in enumerate(self.schema.names):
             self._places[int(name) - self._base] = slot
 
     def _read(self, rows: int) -> Block | None:

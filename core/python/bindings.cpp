@@ -61,19 +61,24 @@ struct Recorder {
     }
 };
 
+// y: a number for each row, or one for each row and target
+using Aims = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+
 template <class A> auto pointer(const std::optional<A>& values, std::size_t n, const char* what) {
     if (values) expect(values->size(), n, what);
     return values ? values->data() : nullptr;
 }
 
 template <class T>
-void fill(Block<T>& block, std::size_t n, const std::optional<Vector<double>>& y,
+void fill(Block<T>& block, std::size_t n, int targets, const std::optional<Aims>& y,
           const std::optional<Vector<double>>& weights, const std::optional<Vector<double>>& rates,
           const std::optional<Vector<std::int64_t>>& ids, const MatrixOut<double>& scores,
-          const std::optional<VectorOut<double>>& levels, const std::optional<VectorOut<double>>& variances) {
+          const std::optional<VectorOut<double>>& levels, const std::optional<VectorOut<double>>& variances,
+          const std::optional<Vector<double>>& fades) {
     expect(scores.shape(0), n, "scores");
     block.rows = static_cast<int>(n);
-    block.y = pointer(y, n, "y");
+    block.y = pointer(y, n * targets, "y");
+    block.targets = targets;
     block.weights = pointer(weights, n, "weights");
     block.rates = pointer(rates, n, "rates");
     block.ids = pointer(ids, n, "ids");
@@ -81,6 +86,7 @@ void fill(Block<T>& block, std::size_t n, const std::optional<Vector<double>>& y
     block.columns = static_cast<int>(scores.shape(1));
     block.levels = pointer(levels, n, "levels");
     block.variances = pointer(variances, n, "variances");
+    block.fades = pointer(fades, n, "fades");
 }
 
 template <class L, class T> bool acceptable(const L& learner, const Vector<T>& x) {
@@ -133,18 +139,19 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
     return nb::class_<L>(m, name, doc)
         .def(
             "learn",
-            [](L& self, typename Border<T, L>::Argument x, std::optional<Vector<double>> y,
+            [](L& self, typename Border<T, L>::Argument x, std::optional<Aims> y,
                std::optional<Vector<double>> weights, std::optional<Vector<double>> rates,
                std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
-               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances) {
+               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances,
+               std::optional<Vector<double>> fades) {
                 const std::size_t n = count_rows<T>(x);
                 const auto rows = batch_of<T>(x, self.features(), "X");
                 Block<T> block;
-                fill(block, n, y, weights, rates, ids, scores, levels, variances);
+                fill(block, n, self.loop().targets(), y, weights, rates, ids, scores, levels, variances, fades);
                 change_long(self, [&] { self.learn(rows, static_cast<std::int64_t>(n), block); });
             },
             "x"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(), "scores"_a, "levels"_a.none(),
-            "variances"_a.none())
+            "variances"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "retire", [](L& self) { change_long(self, [&] { self.retired = true; }); },
             "Refuse single rows from now on.")
@@ -340,16 +347,17 @@ NB_MODULE(_core, m) {
         .def(
             "run",
             [](Loop& self, MatrixOut<double> block, MatrixOut<double> cross, Vector<double> kappas,
-               std::optional<Vector<double>> y, std::optional<Vector<double>> weights,
-               std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
-               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances) {
+               std::optional<Aims> y, std::optional<Vector<double>> weights, std::optional<Vector<double>> rates,
+               std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
+               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances,
+               std::optional<Vector<double>> fades) {
                 const std::size_t n = kappas.size(), ld = block.shape(1);
                 expect(cross.shape(0), n, "cross");
                 expect(cross.shape(1), n, "cross");
                 if (block.shape(0) < self.expansion.size() + n || ld < n || ld % 16 != 0)
                     throw std::invalid_argument("The block must have a row for every slot and newcomer, padded to 16.");
                 Block<double> b;
-                fill(b, n, y, weights, rates, ids, scores, levels, variances);
+                fill(b, n, self.targets(), y, weights, rates, ids, scores, levels, variances, fades);
                 b.g = block.data();
                 b.ld = static_cast<std::ptrdiff_t>(ld);
                 b.kappas = kappas.data();
@@ -362,7 +370,7 @@ NB_MODULE(_core, m) {
                 return array(std::move(recorder.events), {count, 3});
             },
             "block"_a, "cross"_a, "kappas"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(),
-            "scores"_a, "levels"_a.none(), "variances"_a.none())
+            "scores"_a, "levels"_a.none(), "variances"_a.none(), "fades"_a.none() = nb::none())
         .def("copy", [](const Loop& self) { return Loop(self); })
         .def(
             "gram",

@@ -199,6 +199,27 @@ def vector(owner: object, parameter: str, values: Any, length: int, finite: bool
     return array
 
 
+def targets(owner: object, values: Any, rows: int, columns: int | None, binary: bool = False) -> Floats:
+    """Validate several targets of each row: a finite float64 matrix of this shape; signs if they are binary."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise wrong(owner, "y", "a matrix of numbers, a column for each target", values) from None
+    if array.dtype.kind not in "fiub" or array.ndim != 2 or columns not in (None, array.shape[1]) or len(array) != rows:
+        shape = f"({rows}, {'targets' if columns is None else columns})"
+        raise wrong(owner, "y", f"a matrix of numbers of shape {shape}", array.shape)
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.isfinite(array).all():
+        row, place = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise wrong(owner, "y", "finite", f"{array[row, place]} in row {row}, target {place}")
+    if binary and not (np.abs(array) == 1.0).all():
+        row, place = np.argwhere(np.abs(array) != 1.0)[0].tolist()
+        raise wrong(owner, "y", "-1 or +1", f"{array[row, place]:g} in row {row}, target {place}")
+    return array
+
+
 def column(owner: object, y: Any) -> Array:
     """Validate y as a vector; a single column passes with scikit-learn's warning."""
     if y is None:

@@ -27,8 +27,9 @@ from gossamer._sparse import TABLES, SparseRows, from_array, longest_row, sparse
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
 from gossamer.budgets import as_budget
+from gossamer.clock import as_half_life, elapse_rows, to_plain
 from gossamer.kernels import as_kernel
-from gossamer.losses import as_loss
+from gossamer.losses import Several, as_loss
 from gossamer.rules import Rule, as_rule
 
 __all__ = ["Learner"]
@@ -50,6 +51,8 @@ class Learner(Stored):
     budget : a Budget, such as ``Project(256)``; "auto" for one that grows while it matters; None to keep every point.
     average : False; True to keep the mean of all hypotheses too (with what the budget dropped, so its memory
         grows); or "sparse" to keep it for the present support points only.
+    half_life : what was learned loses half of its weight in this time: seconds, a timedelta, "7 days" or a
+        `gossamer.HalfLife`; then `learn` takes the ``time`` of each row. None: time does not matter.
     track_norm : keep ``norm`` up to date through removals, at O(size) per update and size^2 memory. Without a
         budget it is always up to date; otherwise it is computed when asked for.
     backend : "auto", or one of "native", "trees" and "numpy" to require it.
@@ -81,13 +84,14 @@ class Learner(Stored):
 
     def __init__(
         self, kernel: Any, loss: Any, rule: Any, budget: Any = None, *, average: bool | str = False,
-        track_norm: bool = False, backend: str = "auto",
+        track_norm: bool = False, backend: str = "auto", half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss = as_kernel(kernel), as_loss(loss)
         self.rule, self.budget = as_rule(rule), as_budget(budget)
         self.rule.check(self.loss)
         _checks.one_of(self, "average", average, [False, True, "sparse"])
         _checks.one_of(self, "track_norm", track_norm, [False, True])
+        self.half_life = as_half_life(self, half_life)
         self._wish = _checks.one_of(self, "backend", backend, ["auto", "native", "trees", "numpy"])
         self.budget.check(self.kernel, self.loss, self.rule, backend)
         self.average: str | None = "all" if average is True else average or None
@@ -97,6 +101,7 @@ class Learner(Stored):
         if self.track_norm and not self.kernel.splits:
             check_tracked(self)
         self._width: int | None = None
+        self._time: float | None = None  # of the last row, in seconds
         self._own_rates = own_rates(self.rule)
         self._use(None)
 
@@ -116,29 +121,33 @@ class Learner(Stored):
         self._longest = -1.0  # the largest ||x||^2 whose k(x, x) is known to be finite
         self.learn_fast: Callable[..., float | None] = _no_fast_path
         self.score_fast: Callable[..., float | None] = _no_fast_path
-        if isinstance(machine, Native) and not machine.sparse and self.loss.target != "label":
+        if isinstance(machine, Native) and not machine.sparse and not self.loss.many:
             self.score_fast = machine.core.score_one
-            if not self._own_rates:
+            if not self._own_rates and self.half_life is None:
                 self.learn_fast = machine.core.learn_one
 
     # ------------------------------------------------------------------------------------------------ learning
 
     def learn(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, ids: Any = None, with_levels: bool = False
-    ) -> Floats | tuple[Floats, Floats]:
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, ids: Any = None, with_levels: bool = False,
+        time: Any = None,
+    ) -> Floats | tuple[Floats, Floats]:  # fmt: skip
         """Predict and then learn each row in order; returns the scores made before each was learned.
 
         One call, row by row, any split into batches: the result is the same. With several classes the scores have a
         column each, -inf where a class had not yet been seen. ``ids`` name the examples for a rule that lets them come
-        back (`Adatron`). ``with_levels`` also returns the margin, epsilon or delta that each row met. Bad input raises
-        before anything has changed.
+        back (`Adatron`). ``time``, with ``half_life``: when each row came, in seconds or as dates; once a row is
+        predicted, what was learned before fades by the time since the row before. ``with_levels`` also
+        returns the margin, epsilon or delta that each row met. Bad input raises before anything has changed.
         """
         learn = self._learn_locked if self._needs_lock() else self._learn
-        batch = learn(X, y, sample_weight, ids, False)
+        batch = learn(X, y, sample_weight, ids, False, time)
         scores = self._flat(batch.scores)
         return (scores, batch.levels) if with_levels else scores
 
-    def learn_with_variance(self, X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Floats, Floats]:
+    def learn_with_variance(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, time: Any = None
+    ) -> tuple[Floats, Floats]:
         """`learn`, with s^2(x), the variance that was left at each row before it was learned, for a rule that learns
         one (`gossamer.rules.Newton`): the mean and the variance of a prediction, in one pass.
 
@@ -152,23 +161,24 @@ class Learner(Stored):
         """
         self._check_variance()
         learn = self._learn_locked if self._needs_lock() else self._learn
-        batch = learn(X, y, sample_weight, None, True)
+        batch = learn(X, y, sample_weight, None, True, time)
         assert batch.variances is not None
         return self._flat(batch.scores), batch.variances
 
     def _needs_lock(self) -> bool:
         """Whether the lock of the object must be held while it learns; the core has a lock of its own."""
-        return self._own_rates or not isinstance(self._machine, Native)
+        return self._own_rates or self.half_life is not None or not isinstance(self._machine, Native)
 
     @exclusive
     def _learn_locked(self, *options: Any) -> Batch:
         return self._learn(*options)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool) -> Batch:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool, time: Any = None) -> Batch:
         X = self.check_rows(X)
         targets = self._targets(y, len(X))
         weights = _checks.weights(self, sample_weight, len(X))
         names = self._ids(ids, len(X))
+        fades, last = self.elapse(time, len(X))
         machine = self._machine
         if machine is None:
             kernel, budget = self.kernel, self.budget
@@ -185,9 +195,13 @@ class Learner(Stored):
         outputs = 1
         if self.loss.target == "label" and targets is not None:
             outputs = max(int(targets.max()) + 1, machine.known)
+        elif self.loss.many:
+            outputs = machine.known
         variances = np.empty(len(X)) if with_variances else None
-        batch = Batch(targets, weights, rates, names, np.empty((len(X), outputs)), np.empty(len(X)), variances)
+        scores, levels = np.empty((len(X), outputs)), np.empty(len(X))
+        batch = Batch(targets, weights, rates, names, scores, levels, variances, fades)
         machine.learn(X, batch)
+        self._time = last
         if not self.loss.adapts:
             batch.levels[:] = self.loss.level
         if self._machine is None:
@@ -195,6 +209,11 @@ class Learner(Stored):
             self._width = X.shape[1] if isinstance(X, TABLES) else None
             self._use(machine)  # last: a thread that sees the machine sees the rest too
         return batch
+
+    def elapse(self, time: Any, rows: int) -> tuple[Floats | None, float | None]:
+        """What the time since the row before leaves of the model, for each of these rows (`gossamer.clock.elapse`), and
+        the time of the last of them. Nothing changes. Both are None without ``half_life``."""
+        return elapse_rows(self, self.half_life, self._time, time, rows)
 
     def settle(self, X: Any) -> None:
         """Resolve the kernel's parameters that depend on the data, such as ``gamma="scale"``, by these rows, as `learn`
@@ -204,18 +223,19 @@ class Learner(Stored):
 
     def _flat(self, scores: Floats) -> Floats:
         """One score per row as a vector; one per class as a matrix."""
-        return scores if self.loss.target == "label" else scores[:, 0]
+        return scores if self.loss.many else scores[:, 0]
 
-    def learn_one(self, x: Any, y: float | None = None, weight: float = 1.0) -> Any:
+    def learn_one(self, x: Any, y: float | None = None, weight: float = 1.0, time: Any = None) -> Any:
         """Predict and then learn one example; returns its score (or scores). The fast path for single rows."""
         try:
-            score = None if y is True or y is False else self.learn_fast(x, y, weight)
+            score = None if y is True or y is False or time is not None else self.learn_fast(x, y, weight)
         except TypeError:
             score = None
         if score is not None:
             return score
         # the first row, a list, objects, or a bad row: the general path learns it or raises
-        scores = self.learn(_as_batch(x), None if y is None else [y], None if weight == 1.0 else [weight])
+        given = None if time is None else [time]
+        scores = self.learn(_as_batch(x), None if y is None else [y], None if weight == 1.0 else [weight], time=given)
         assert isinstance(scores, np.ndarray)
         return scores[0] if scores.ndim == 2 else float(scores[0])
 
@@ -278,7 +298,7 @@ class Learner(Stored):
         if not isinstance(machine, Trees):
             raise _checks.wrong(self, "backend", "'native trees' for effects", self.backend)
         effects = machine.effects(X)
-        return effects if self.loss.target == "label" else effects[:, :, 0]
+        return effects if self.loss.many else effects[:, :, 0]
 
     # ------------------------------------------------------------------------------------------------- checking
 
@@ -358,6 +378,8 @@ class Learner(Stored):
             return None
         if y is None:
             raise _checks.wrong(self, "y", f"given for {type(self.loss).__name__}", None)
+        if isinstance(self.loss, Several):
+            return _checks.targets(self, y, rows, self.loss.targets, self.loss.base.target == "binary")
         targets = _checks.vector(self, "y", y, rows)
         if self.loss.target == "binary":
             _checks.signs(self, targets)
@@ -388,7 +410,8 @@ class Learner(Stored):
         machine = self._machine
         if machine is None:
             return default
-        return ask(machine) if isinstance(machine, Native) else run_shared(self, lambda: ask(machine))
+        alone = isinstance(machine, Native) and self.half_life is None
+        return ask(machine) if alone else run_shared(self, lambda: ask(machine))
 
     def _number(self, name: str, default: float) -> Any:
         return self._query(lambda machine: machine.number(name), default)
@@ -403,7 +426,7 @@ class Learner(Stored):
         """The effective coefficients, one per support point; with several classes, a row for each class."""
         nothing = np.zeros((getattr(self.loss, "classes", None) or 1, 0))
         coefs: Floats = self._query(lambda machine: machine.coefs(), nothing)
-        return coefs if self.loss.target == "label" else coefs[0]
+        return coefs if self.loss.many else coefs[0]
 
     @property
     def births(self) -> Array:
@@ -467,7 +490,7 @@ class Learner(Stored):
         waiting = self._waiting
         if waiting is not None:
             return waiting.copy()
-        found: State | None = self._query(lambda machine: machine.state(), None)
+        found: State | None = self._query(lambda machine: machine.state().replace(time=self._time), None)
         return found
 
     def retire(self) -> None:
@@ -483,7 +506,7 @@ class Learner(Stored):
 
     def _restore(self, state: State | None) -> None:
         if state is None:
-            self._width = None
+            self._width = self._time = None
             self._use(None)
             return
         check_state(self, state)
@@ -500,12 +523,14 @@ class Learner(Stored):
             self.kernel, self.budget = kernel, budget
             raise
         self._width = points.shape[1] if isinstance(points, TABLES) else None
+        self._time = state.time
         self._use(machine)
 
     def _parameters(self) -> dict[str, Any]:
         average = {"all": True, "sparse": "sparse", None: False}[self.average]
         four = {"kernel": self.kernel, "loss": self.loss, "rule": self.rule, "budget": self.budget}
-        return {**four, "average": average, "track_norm": self.track_norm, "backend": self._wish}
+        half_life = {} if self.half_life is None else {"half_life": to_plain(self.half_life)}
+        return {**four, "average": average, "track_norm": self.track_norm, "backend": self._wish, **half_life}
 
     def _learned(self) -> dict[str, Any]:
         state = self.state()
@@ -521,10 +546,10 @@ class Learner(Stored):
         else:  # loading must not cost more than the file: build the engine at its first use
             self._use(None)
             self._waiting = state
-            self._width = state.points.shape[1]
+            self._width, self._time = state.points.shape[1], state.time
 
     def __getstate__(self) -> dict[str, Any]:
-        hidden = ("_made", "_waiting", "_width", "_longest", "learn_fast", "score_fast")
+        hidden = ("_made", "_waiting", "_width", "_time", "_longest", "learn_fast", "score_fast")
         return {"state": self.state(), **{name: value for name, value in self.__dict__.items() if name not in hidden}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from gossamer import _checks
 from gossamer._engine.expansion import NUMBERS
 from gossamer._engine.state import State
 from gossamer._sparse import TABLES, SparseRows
+from gossamer.clock import check_time
 from gossamer.kernels import Kernel
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def check_state(learner: Learner, state: State, most: int = MOST_ROUNDS) -> None
         if (np.abs(own - state.kappas) > 1e-3 * own + 1e-30).any():
             raise _wrong("kappas", "k(x, x) of the points", "others")
     _check_budget(learner, state, m)
+    check_time("Learner", "state.time", learner.half_life, state.time)
 
 
 def _check_numbers(state: State) -> None:
@@ -167,7 +169,7 @@ def _pairs(kernel: Any) -> int:
 
 def _outputs(learner: Learner, known: int) -> int:
     """The number of scores of a learner that knows this many classes."""
-    if learner.loss.target != "label":
+    if not learner.loss.many:
         if known:
             raise _wrong("known", f"0 for {type(learner.loss).__name__}", known)
         return 1

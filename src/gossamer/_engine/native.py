@@ -39,10 +39,12 @@ class Batch:
     scores: Floats  # (rows, outputs)
     levels: Floats
     variances: Floats | None = None  # s^2 of each row before it is learned, of a rule that has it
+    fades: Floats | None = None  # what the time since the row before leaves of the model; None: all
 
     def cut(self, part: slice) -> list[Any]:
         """The data of some of the rows."""
-        values = (self.y, self.weights, self.rates, self.ids, self.scores, self.levels, self.variances)
+        given = (self.y, self.weights, self.rates, self.ids)
+        values = (*given, self.scores, self.levels, self.variances, self.fades)
         return [None if value is None else value[part] for value in values]
 
 

@@ -27,7 +27,7 @@ STORED = (
     "raw", "trace", "summed", "dropped", "kappas", "entered", "births", "ids", "inverse", "level", "scale",
     "trace_scale", "offset", "norm2", "mix", "inner", "rate", "rounds_scale", "offset_sum", "refresh_in", "discarded",
     *FLAT, "known", "steps", "updates", "mistakes", "shape", "points", "dropped_points", "gram", "moments", "budget",
-    "rule",
+    "rule", "time",
 )  # fmt: skip
 #: The entries that change when a score for two classes becomes a score per class: f = g_1 - g_0, g_1 = -g_0.
 HALVED = ("raw", "trace", "summed", "dropped")
@@ -82,6 +82,7 @@ class State:
     moments: Floats | None = None  # of the coordinates of a learner that rescales its rows
     budget: dict[str, Any] = field(default_factory=dict)  # numbers and arrays that the budget alone understands
     rule: dict[str, Any] = field(default_factory=dict)  # the same for the rule
+    time: float | None = None  # of the last row, in seconds, where there is a half-life
     version: int = VERSION
 
     @property
@@ -118,6 +119,18 @@ class State:
         halves = {name: np.vstack([-share * values, share * values]) for name, values in rows.items() if len(values)}
         return self.replace(**halves, norm2=2 * share**2 * self.norm2, inner=2 * share**2 * self.inner, known=2)
 
+    def faded(self, factor: float, rule: Rule, time: float) -> State:
+        """The state after time has passed until ``time``, which leaves this factor (`gossamer.clock`)."""
+        if factor == 1.0:
+            return self.replace(time=time)
+        memory = rule.unpack(self.rule, self.raw.shape[1])
+        keep = rule.fade(factor, memory)
+        return self.replace(
+            raw=keep * self.coefs, scale=1.0, summed=self.sums, entered=np.zeros_like(self.entered), rounds_scale=0.0,
+            trace=keep * self.trace_coefs if len(self.trace) else self.trace, trace_scale=1.0, mix=0.0,
+            norm2=keep**2 * self.norm2, inner=keep**2 * self.inner, rule=rule.pack(memory), time=time,
+        )  # fmt: skip
+
     def negated(self) -> State:
         """The state of the score -f."""
         signs = {name: -getattr(self, name) for name in HALVED}
@@ -145,7 +158,7 @@ class State:
 
     def for_loop(self) -> dict[str, Any]:
         """The entries that a loop restores: all but the kernel and the points."""
-        hidden = ("kernel", "points", "dropped_points", "gram", "moments", "version")
+        hidden = ("kernel", "points", "dropped_points", "gram", "moments", "time", "version")
         return {name: value for name, value in vars(self).items() if name not in hidden and value is not None}
 
     def to_stored(self) -> dict[str, Any]:
@@ -156,6 +169,7 @@ class State:
         entries = {**FLAT, **vars(self), **flat, "budget": own}
         found: dict[str, Any] = {name: _plain(entries.get(name)) for name in STORED}
         empty = [name for name in OPTIONAL if found[name] is None or not len(found[name])]
+        empty += ["time"] if self.time is None else []
         return {name: value for name, value in found.items() if name not in empty}
 
     @classmethod

@@ -64,7 +64,7 @@ class Shown:
     def intercept_(self) -> float:
         """The learned offset b."""
         learner, offset = self._fitted(), self._hypothesis()[2]
-        return offset if learner.loss.target == "label" else float(self._outward(np.array([[offset]]))[0, 0])
+        return offset if learner.loss.many else float(self._outward(np.array([[offset]]))[0, 0])
 
     @property
     def coef_(self) -> Array:
@@ -78,7 +78,7 @@ class Shown:
         points, coefs, _ = self._hypothesis()
         rows = to_scipy(points)
         weights = self._outward(factor * coefs @ (rows if issparse(rows) else np.asarray(rows, dtype=np.float64)))
-        return weights[0] if isinstance(self, RegressorMixin) else weights
+        return weights[0] if isinstance(self, RegressorMixin) and not learner.loss.many else weights
 
     @property
     def n_seen_(self) -> int:

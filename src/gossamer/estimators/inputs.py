@@ -14,11 +14,12 @@ from scipy.sparse import issparse
 from gossamer import _checks
 from gossamer._sparse import SparseRows, sparse_rows
 from gossamer._typing import Array, Floats
+from gossamer.clock import read_times
 from gossamer.learner import Learner
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 #: The data arguments of an estimator's methods.
-GIVEN = ("X", "y", "sample_weight", "classes", "ids", "grid")
+GIVEN = ("X", "y", "sample_weight", "classes", "ids", "grid", "time")
 #: A part of a sparse matrix that is made dense at once has at most this many rows, and values (32 MB of float64).
 MOST_ROWS, MOST_VALUES = 4096, 2**22
 
@@ -89,21 +90,23 @@ def speaks(method: Method) -> Method:
 
 
 def learn(
-    learner: Learner, X: Any, y: Any, sample_weight: Any, *, ids: Any = None, owner: object = None
+    learner: Learner, X: Any, y: Any, sample_weight: Any, *, ids: Any = None, owner: object = None, time: Any = None
 ) -> tuple[Floats, Floats]:
     """`Learner.learn` with levels, for sparse rows too; they are learned all or none."""
     if not _by_parts(learner, X):
-        return learner.learn(X, y, sample_weight, ids=ids, with_levels=True)  # type: ignore[return-value]
+        return learner.learn(X, y, sample_weight, ids=ids, with_levels=True, time=time)  # type: ignore[return-value]
     X = check(learner, X)
     rows = int(X.shape[0])
-    y = None if y is None else _checks.vector(owner, "y", y, rows)
+    y = y if y is None or np.ndim(y) == 2 else _checks.vector(owner, "y", y, rows)
     weights = _checks.weights(owner, sample_weight, rows)
+    learner.elapse(time, rows)
+    times = None if time is None else read_times(owner, time, rows)
     before = learner.state() if learner.steps and rows > _height(X) else None
     scores, levels = [], []
     try:
         for part, dense in _parts(X):
-            given = [None if values is None else values[part] for values in (y, weights, ids)]
-            found = learner.learn(dense, *given[:2], ids=given[2], with_levels=True)
+            given = [None if values is None else values[part] for values in (y, weights, ids, times)]
+            found = learner.learn(dense, *given[:2], ids=given[2], with_levels=True, time=given[3])
             scores.append(found[0])
             levels.append(found[1])
     except BaseException:  # a user's kernel has failed: undo the first parts as well

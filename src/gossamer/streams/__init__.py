@@ -46,7 +46,7 @@ def open_stream(
     delimiter: str | None = None, header: bool | None = None, decimal: str | None = None, encoding: str | None = None,
     na_values: Sequence[str | float] = (), n_features: int | None = None, max_features: int = FEATURES,
     position: Mapping[str, Any] | None = None, schema: Schema | None = None, encode: bool = True,
-    bad_rows: str = "error", sparse: bool | None = None,
+    bad_rows: str = "error", time: str | None = None, sparse: bool | None = None,
 ) -> Stream:  # fmt: skip
     """Open rows of any kind: an iterator of `Chunk`, in constant memory.
 
@@ -83,6 +83,8 @@ def open_stream(
         is the columns as they are, a `gossamer.rows.Table`, for a model that begins with an encoder of its own.
     bad_rows : "error", or "skip" to leave out rows that do not fit, count them (``stream.left_out``) and go on. The
         first row must be good.
+    time : the column that says when each row came: a date or a number of seconds. It is a feature as others, and the
+        ``time`` of a chunk has its values, for models that forget by the clock.
     sparse : of LIBSVM: whether rows come as CSR arrays of their non-zeros. None: where there are at least 1,024
         features, and the first rows take a quarter of the memory or less so.
 
@@ -103,7 +105,7 @@ def open_stream(
 
     def options(goal: str | int | None) -> Options:
         return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position, schema,
-                       na_values, max_features, encode, bad_rows, sparse)  # fmt: skip
+                       na_values, max_features, encode, bad_rows, time, sparse)  # fmt: skip
 
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source

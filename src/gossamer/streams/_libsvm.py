@@ -103,7 +103,8 @@ class LIBSVMStream(LineStream):
     def _choose(self, first: First, wide: int) -> bool:
         """Whether rows are to be sparse."""
         o = self._options
-        chosen = o.columns is not None or [name for name in o.ignore if name != LABEL] or (o.kinds.keys() - {LABEL})
+        named = {*o.kinds, *o.ignore} - {LABEL}
+        chosen = o.columns is not None or o.time is not None or bool(named)
         if o.sparse is not None:
             if o.sparse and chosen:
                 raise _checks.wrong("open_stream", "sparse", "False where columns are chosen or have kinds", True)

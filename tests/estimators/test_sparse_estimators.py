@@ -93,6 +93,27 @@ def test_batches_and_files(part):
         assert store.dumps(model) == store.dumps(whole)
 
 
+def test_what_else_they_do():
+    """Probabilities, sets, intervals, p-values, clocks, class weights and several targets: as of dense rows."""
+    X, S, y = data(SILKClassifier)
+    goals = np.column_stack([X @ np.sin(np.arange(30)), X @ np.cos(np.arange(30))])
+    days = np.arange(len(X)) * 86400.0
+
+    def found(R):
+        classifier = SILKClassifier(Gaussian(0.3), budget=12, class_weight="balanced", half_life="7 days")
+        classifier.partial_fit(R, y, time=days)
+        regressor = gossamer.SILKRegressor(Gaussian(0.3), budget=12).partial_fit(R, goals[:, 0])
+        several = gossamer.NewtonRegressor(Gaussian(0.3), budget=12).partial_fit(R, goals)
+        detector = gossamer.SILKDetector(Gaussian(0.3), budget=12).partial_fit(R)
+        return [
+            classifier.predict_proba(R), np.asarray(classifier.predict_set(R)), several.predict(R),
+            np.asarray(regressor.predict_interval(R)), detector.score_pvalue(R),
+        ]  # fmt: skip
+
+    for sparse, dense in zip(found(S), found(X), strict=True):
+        np.testing.assert_allclose(sparse, dense, rtol=1e-9, atol=1e-12)
+
+
 def test_a_third_class():
     """It comes late: one score becomes three, sparse as dense."""
     X, S, y = data(SILKClassifier)

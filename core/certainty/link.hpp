@@ -82,8 +82,12 @@ struct Link {
     double learn(double f, bool second, double weight = 1.0) {
         links::check(forgetting, weight);
         const double before = probability(f);
-        if (weight == 0) return before;
-        f = links::clip_score(f);
+        if (weight > 0) update(links::clip_score(f), second, weight);
+        return before;
+    }
+
+    // The same for a score and a weight that are known to be good.
+    void update(double f, bool second, double weight) {
         const double z = standardize(f, weight);
         const double u = slope * z + offset, p = links::sigmoid(u), fresh = 1.0 - forgetting;
         total = forgetting * total + weight;
@@ -104,7 +108,6 @@ struct Link {
         slopes += curvature * z * z;
         mixed += curvature * z;
         offsets += curvature;
-        return before;
     }
 };
 

@@ -46,8 +46,6 @@ def expected_failures(estimator):
         return {}
     why = "a weight scales the step of one example, which is not the same as learning that example several times"
     found = {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
-    if isinstance(estimator, gossamer.NewtonClassifier):
-        found["check_decision_proba_consistency"] = "the variance at a row softens its probability, not its score"
     return found
 
 

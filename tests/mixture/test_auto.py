@@ -40,6 +40,7 @@ def small(monkeypatch):
     monkeypatch.setattr(roster, "EXPLORE", 64)
     monkeypatch.setattr(roster, "TRIAL", 96)
     monkeypatch.setattr(roster, "MEMORY", 96)
+    monkeypatch.setattr(roster, "PROVEN", 32)
 
 
 def make(case, **more):
@@ -227,14 +228,37 @@ def test_limits():
 
 
 def test_follows_a_change():
-    """After the classes are exchanged, a mixture with young experts is right again within a few hundred rows."""
+    """In a world that nobody has seen, a mixture with young experts is right within a few hundred rows. The world of
+    before, and one with the classes exchanged, sleepers know within tens of rows."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1600, 2))
-    y = (X[:, 0] * X[:, 1] > 0) ^ (np.arange(1600) >= 1000)
+    X = rng.normal(size=(2400, 2))
+    worlds = [X[:, 0] * X[:, 1] > 0, X[:, 0] ** 2 > X[:, 1] ** 2]
+    y = np.concatenate([worlds[0][:1000], worlds[1][1000:1600], ~worlds[0][1600:2000], worlds[0][2000:]])
     wrong = (AutoClassifier(budget=50).predict_learn(X, y) >= 0) != y
     assert wrong[900:1000].mean() < 0.1
-    assert wrong[1300:].mean() < 0.2
     assert wrong[1000:1030].mean() > 0.2  # it cannot know at once
+    assert wrong[1400:1600].mean() < 0.2
+    for start in (1600, 2000):
+        assert wrong[start : start + 10].mean() > 0.2
+        assert wrong[start + 40 : start + 140].mean() < 0.15
+
+
+@pytest.mark.parametrize("case", ["two", "three", "mean", "quantile"])
+def test_sleepers(case):
+    """A world is remembered once, at most `WORLDS` of them; sleepers learn nothing, and go to a file as they are."""
+    X, y = stream(case, 900)
+    turned = X[:, [1, 0, 2]]
+    known = {"classes": np.unique(y)} if CASES[case][2] else {}
+    model, asleep = make(case), []
+    for start in range(0, 900, 60):
+        rows = X if start // 180 % 2 else turned
+        model.partial_fit(rows[start : start + 60], y[start : start + 60], **known)
+        sleepers = [expert for expert in model.learner_._experts if expert.asleep]
+        asleep.append({expert.asleep for expert in sleepers})
+        assert len(sleepers) <= (2 if case == "two" else 1) * len(asleep[-1])
+        assert all(expert.learner.steps <= expert.asleep for expert in sleepers)
+        assert store.loads(model.to_bytes()).to_bytes() == model.to_bytes()
+    assert 1 <= max(map(len, asleep)) <= roster.WORLDS
 
 
 @pytest.mark.parametrize("part", MIXTURES, ids=name_of)

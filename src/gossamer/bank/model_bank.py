@@ -24,10 +24,11 @@ from gossamer.bank.keyed import Groups, RowError, Rows, UnknownKeyError
 from gossamer.bank.manifest import MOST_FEATURES, Manifest, to_json
 from gossamer.bank.objects import Estimators, description, shape_of, task_of
 from gossamer.bank.shelf import Shelf
-from gossamer.estimators import inputs, labels as _labels
+from gossamer.estimators import certain, inputs, labels as _labels
 from gossamer.estimators.divergence import watch
 from gossamer.estimators.pipelines import last_step
 from gossamer.losses import Taxonomy
+from gossamer.rows.pending import Pending
 
 #: The fewest models that are in memory together while rows are learned.
 FEWEST = 1024
@@ -92,6 +93,8 @@ class ModelBank:
         self._labels: list[Any] = [] if self._given is None else list(self._given)
         self.errors: list[RowError] = []
         self.offset: Any = None
+        #: The rows that wait for labels, with counts of what became of the others.
+        self.pending = Pending()
         self.n_features_in_: int | None = None
         self._dtype: Any = None
         self._engine: Any = None
@@ -170,19 +173,46 @@ class ModelBank:
             raise
         return failed
 
+    def learn_labels(self, ids: Any, y: Any, *, time: Any = None) -> list[Any]:
+        """Learn labels of rows that ``predict(..., ids=...)`` was shown, in the order in which they come.
+
+        Returns the prediction that was made for each; None where the id is unknown, had its label already, or waited
+        too long: ``bank.pending.counts`` has the numbers of these. `commit` stores the rows that wait, too.
+        """
+
+        def learn(rows: Array, labels: Array, keys: list[Any]) -> None:
+            self.learn(keys, rows, labels)
+
+        return self.pending.join(ids, y, learn, time)
+
+    def keep_pending(self, limit: int = 1_000_000, ttl: Any = None, spill: str | None = None) -> ModelBank:
+        """How rows wait for their labels: the most of them, how long ("7 days"), a file of SQLite instead of memory."""
+        self.pending = Pending(limit, ttl, spill)
+        return self
+
     # -------------------------------------------------------------------------------------------------------- scoring
 
     def score(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
         """The decision function of each row's model; of a regressor, the prediction. ``unknown``: as in `predict`."""
         return self._score(keys, X, unknown)[0]
 
-    def predict(self, keys: Any, X: Any, *, unknown: str = "raise") -> Array:
+    def predict(self, keys: Any, X: Any, *, unknown: str = "raise", ids: Any = None, time: Any = None) -> Array:
         """The prediction of each row's model: a label, a number, or 1 and -1 of a detector.
+
+        ``ids``: remember the rows until `learn_labels` brings their labels; a key without a model has no answer then.
 
         ``unknown``: a key without a model is an error, a KeyError and a ValueError ("raise"), or its rows have no
         answer ("default"), as rows that are left out with ``errors="report"``: NaN for numbers, None for labels, 0 for
         a detector.
         """
+        if ids is not None:
+            made = self._predict(keys, X, "default")
+            rows = _checks.matrix(self, X, self.n_features_in_)
+            self.pending.add(ids, rows, made.tolist(), time, np.asarray(keys).tolist())
+            return made
+        return self._predict(keys, X, unknown)
+
+    def _predict(self, keys: Any, X: Any, unknown: str) -> Array:
         scores, winners = self._score(keys, X, unknown)
         if self._task == "regression":
             return scores
@@ -193,16 +223,51 @@ class ModelBank:
         return np.asarray(labels[winners])
 
     def predict_proba(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
-        """The probability of each of ``classes_``, for a model with the logistic loss: 0 for a class that the model of
-        the row has not seen, NaN in rows without an answer (see `predict`)."""
-        if not hasattr(self.template, "predict_proba"):
-            raise _checks.wrong(self, "model", "a classifier with predict_proba (loss='logistic')", self.template)
+        """The probability of each of ``classes_``: 0 for a class that the model of the row has not seen, NaN in rows
+        without an answer (see `predict`)."""
+        self._can("predict_proba", "a classifier")
 
         def room(count: int) -> tuple[Floats]:
             return (np.full((count, len(self._labels)), np.nan),)
 
         out: Floats = self._query("proba", keys, X, unknown, room)[0]
         return out
+
+    def predict_interval(self, keys: Any, X: Any, coverage: Any = 0.9, *, unknown: str = "raise") -> Floats:
+        """The low and the high end of each row, by its model (`gossamer.OnlineRegressor.predict_interval`); several
+        coverages give (rows, coverages, 2). NaN in rows without an answer (see `predict`)."""
+        self._can("predict_interval", "a regressor")
+        missed, one = certain.shares(self, coverage)
+
+        def room(count: int) -> tuple[list[float], Floats]:
+            return [1.0 - share for share in missed], np.full((count, len(missed), 2), np.nan)
+
+        out: Floats = self._query("intervals", keys, X, unknown, room)[1]
+        return out[:, 0] if one else out
+
+    def predict_set(self, keys: Any, X: Any, coverage: Any = 0.9, *, unknown: str = "raise") -> Array:
+        """The classes that are not strange, True in a column for each of ``classes_``, by the model of each row
+        (`gossamer.OnlineClassifier.predict_set`); none in rows without an answer, nor a class that the model has not
+        seen. Several coverages add an axis."""
+        self._can("predict_set", "a classifier")
+        missed, one = certain.shares(self, coverage)
+
+        def room(count: int) -> tuple[list[float], Array]:
+            return [1.0 - share for share in missed], np.zeros((count, len(self._labels), len(missed)), dtype=np.bool_)
+
+        out: Array = self._query("sets", keys, X, unknown, room)[1]
+        return out[:, :, 0] if one else out
+
+    def score_pvalue(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
+        """The p-value of each row, by its model (`gossamer.OnlineDetector.score_pvalue`): small for a strange row, NaN
+        in rows without an answer (see `predict`)."""
+        self._can("score_pvalue", "a detector")
+        out: Floats = self._query("pvalues", keys, X, unknown, lambda count: (np.full(count, np.nan),))[0]
+        return out
+
+    def _can(self, verb: str, rule: str) -> None:
+        if not hasattr(self.template, verb):
+            raise _checks.wrong(self, "model", f"{rule}, which has {verb}", self.template)
 
     def _score(self, keys: Any, X: Any, unknown: str) -> tuple[Floats, Any]:
         def room(count: int) -> tuple[Floats, Any]:
@@ -381,7 +446,8 @@ class ModelBank:
     def _metadata(self, offset: Any) -> dict[str, Any]:
         names = list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
         labels, classes = self._labels, self._given
-        return Manifest(self.template, self.n_features_in_, self._dtype, names, labels, classes, offset).facts()
+        facts = Manifest(self.template, self.n_features_in_, self._dtype, names, labels, classes, offset).facts()
+        return {**facts, "pending": self.pending.to_bytes()} if self.pending.event else facts
 
     def _open(self, path: Any) -> None:
         """Resume from the file, if it has models."""
@@ -396,6 +462,8 @@ class ModelBank:
         if manifest.classes != self._given:
             raise _checks.wrong(self, "classes", f"those of the file, {manifest.classes}", self._given)
         self._resume(manifest)
+        if (waiting := facts.get("pending")) is not None:
+            self.pending = Pending.from_bytes(waiting)
 
     def _resume(self, manifest: Manifest) -> None:
         self.offset, self._labels = manifest.offset, manifest.labels

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from gossamer import _checks, store
 from gossamer._locks import as_worker
-from gossamer._typing import Floats, Ints
+from gossamer._typing import Array, Floats, Ints
 from gossamer.bank.keyed import Groups, Rows
 from gossamer.estimators.divergence import hush
 from gossamer.estimators.pipelines import last_step
@@ -119,6 +119,36 @@ class Estimators:
             columns = [ranks[label] for label in last_step(model).classes_.tolist()]
             spread[:, columns] = model.predict_proba(rows.X[at])
             out[at] = spread
+
+        return self._answer(states, groups, answer)
+
+    def intervals(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], coverages: list[float], out: Floats
+    ) -> dict[int, str]:
+        """The ends of the intervals of rows."""
+
+        def answer(model: Any, at: Ints) -> None:
+            out[at] = model.predict_interval(rows.X[at], coverages)
+
+        return self._answer(states, groups, answer)
+
+    def sets(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], coverages: list[float], out: Array
+    ) -> dict[int, str]:
+        """The sets of classes of rows, by the ranks of the labels."""
+        ranks = _ranks(labels)
+
+        def answer(model: Any, at: Ints) -> None:
+            columns = [ranks[label] for label in last_step(model).classes_.tolist()]
+            out[at[:, None], columns] = model.predict_set(rows.X[at], coverages)
+
+        return self._answer(states, groups, answer)
+
+    def pvalues(self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats) -> dict[int, str]:
+        """The p-values of rows."""
+
+        def answer(model: Any, at: Ints) -> None:
+            out[at] = model.score_pvalue(rows.X[at])
 
         return self._answer(states, groups, answer)
 

@@ -23,7 +23,7 @@ class ToldError(ValueError):
 
 #: Options of the learner and the kernel that are passed on if they were given.
 MODEL = ("loss", "C", "rate", "schedule", "reg", "margin", "nu", "epsilon", "delta", "quantile", "radius", "budget",
-         "rule", "fit_intercept", "gamma", "degree", "coef0", "length")  # fmt: skip
+         "rule", "fit_intercept", "skip", "gamma", "degree", "coef0", "length")  # fmt: skip
 
 #: How a part is given.
 PART = "NAME[:PARAMETER=VALUE,...]"
@@ -42,13 +42,14 @@ def add_data(parser: argparse.ArgumentParser, target: bool = True) -> None:
                            "-1 the last). Without: novelty detection")  # fmt: skip
         group.add_argument("--columns", type=_names, metavar="A,B,...", help="the features (default: all others)")
         group.add_argument("--ignore", type=_names, default=(), metavar="A,B,...", help="columns that are no features")
-        group.add_argument("--kinds", type=_pairs, metavar="COLUMN=KIND,...", help="number, boolean, date or text, for "
-                           "the target also integer, in place of what the first 1,000 rows look like")  # fmt: skip
-        group.add_argument("--categories", type=int, default=32, metavar="N", help="the most categories of a text "
-                           "column with a feature each (default: 32)")  # fmt: skip
+        group.add_argument("--kinds", type=_pairs, metavar="COLUMN=KIND,...", help="number, boolean, category, mixed, "
+                           "text, timestamp, cyclic:24, id or ignored (the target: number, integer, boolean, date or "
+                           "text), in place of what the first 1,000 rows look like")  # fmt: skip
+        group.add_argument("--categories", type=int, default=64, metavar="N", help="the most categories of a column "
+                           "with a feature each; the others share some (default: 64)")  # fmt: skip
     group.add_argument("--format", help="csv, jsonl, libsvm or parquet (default: by name, then by content)")
-    group.add_argument("--missing", default="error", help="what to do where a value is missing: error (the default), "
-                       "skip the row, or take the mean so far")  # fmt: skip
+    group.add_argument("--missing", default="fill", help="what to do where a value is missing or of another kind: fill "
+                       "(the default) takes the mean so far and says so in a feature; error; skip the row")  # fmt: skip
     group.add_argument("--delimiter", help="of CSV (default: found)")
     group.add_argument("--header", action=argparse.BooleanOptionalAction, default=None, help="CSV begins with names "
                        "(default: found)")  # fmt: skip
@@ -93,13 +94,16 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     ):  # fmt: skip
         group.add_argument(f"--{name}", type=float, metavar="X", help=words)
     group.add_argument("--schedule", help="constant or inverse_sqrt")
+    group.add_argument("--skip", type=float, help="novelty: alarms are rows with a p-value below this (0.05), "
+                       "and runs of them are not learned")  # fmt: skip
     group.add_argument("--intercept", dest="fit_intercept", action=argparse.BooleanOptionalAction, default=None,
                        help="learn an offset")  # fmt: skip
     group.add_argument("--scale", action=argparse.BooleanOptionalAction, default=True,
                        help="scale the features online to mean 0 and deviation 1 (default: yes)")  # fmt: skip
     group.add_argument("--forget", type=float, default=0.0, metavar="X", help="the scaler looks back 1/X rows")
     group.add_argument("--metrics", type=_names, metavar="A,B,...", help="what is measured: error, loss, accuracy, "
-                       "precision, recall, f1, auc, log_loss; mae, rmse, pinball; alarms")  # fmt: skip
+                       "precision, recall, f1, auc, log_loss, brier, calibration; mae, rmse, pinball, coverage, "
+                       "width; alarms")  # fmt: skip
     group.add_argument("--positive", metavar="LABEL", help="the class that precision, recall, f1 and auc are about "
                        "(default: the second of two; the mean over more)")  # fmt: skip
     group.add_argument("--window", type=int, metavar="N", help="rows of a line of the trace (default: 100, doubled as "
@@ -124,7 +128,7 @@ def default_learner(options: argparse.Namespace) -> str:
 
 
 def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None, schema: Schema | None = None,
-              position: Any = None, means: Any = None, keep_means: bool = False) -> Stream:  # fmt: skip
+              position: Any = None) -> Stream:  # fmt: skip
     """The stream of the options."""
     from gossamer.streams import open_stream
 
@@ -140,15 +144,31 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
     return open_stream(
         options.data, format=options.format, missing=options.missing, delimiter=options.delimiter,
         header=options.header, chunk_rows=chunk_rows, task=task, schema=schema, position=position,
-        means=means, keep_means=keep_means, bad_rows="skip" if getattr(options, "on_error", "") == "skip" else "error",
+        encode=False, bad_rows="skip" if getattr(options, "on_error", "") == "skip" else "error",
         **reading, **own,
     )  # fmt: skip
+
+
+#: The metrics of --proba and of --interval.
+PROBA, INTERVAL = ("log_loss", "brier", "calibration"), ("coverage", "width")
 
 
 def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -> dict[str, Any]:
     """The options of the metrics, for `Evaluation`."""
     kind = None if stream.schema.target is None else stream.schema.target.kind
     found: dict[str, Any] = {"every": options.window, "metrics": options.metrics}
+    for name, where, more in (("proba", "classification", PROBA), ("interval", "regression", INTERVAL)):
+        value = getattr(options, name, None)
+        if not value:
+            continue
+        if task != where:
+            from gossamer import _checks
+
+            raise _checks.wrong("run", name, f"left out where the task is not {where}", task)
+        usual = options.metrics or (["error"] if name == "proba" else ["mae", "rmse"])
+        found["metrics"] = [*usual, *(metric for metric in more if metric not in usual)]
+        if name == "interval":
+            found["coverage"] = value
     if task == "novelty" and kind:
         found["anomaly"] = label_of("anomaly", options.anomaly, kind)
     if options.positive is not None:
@@ -160,20 +180,45 @@ def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -
     return found
 
 
-def build(learner: str, options: argparse.Namespace, stream: Stream, strict: bool = True) -> Online:
+def make_encoder(options: argparse.Namespace, stream: Stream, learner: str) -> Any:
+    """What comes before the learner: an encoder of the columns; a scaler, or nothing, where all rows are numbers.
+
+    A learner without settings scales numbers itself, and also has experts on unscaled ones. Where there is more than
+    numbers, the encoder scales: places, hashes and circles have a scale of their own.
+    """
+    from gossamer.estimators import OnlineScaler
+    from gossamer.rows import RowEncoder
+
+    scale = options.scale
+    if scale and not options.forget and tunes_itself(learner, stream.task):
+        scale = not all(column.kind == "number" and not column.indicator for column in stream.schema.plan.used)
+    if stream.plain:
+        return OnlineScaler(options.forget) if scale else None
+    return RowEncoder(stream.schema.plan, scale=scale, forget=options.forget).settle()
+
+
+def build(learner: str, options: argparse.Namespace, stream: Stream, encoder: Any, strict: bool = True) -> Online:
     """An estimator as the options say, for a stream, which has a target unless the task is novelty."""
     from gossamer import _checks
-    from gossamer.cli.parts import make_kernel, make_learner, parsed
+    from gossamer.cli.parts import make_kernel, make_learner
 
     if stream.task != "novelty" and stream.target is None:
         raise _checks.wrong(options.command, "target", f"given for {stream.task}", None)
     try:
-        kernel = make_kernel(options.kernel, given(options), len(stream.names), options.scale, learner)
-        fixed = kernel if options.kernel or stream.task == "novelty" or parsed(learner)[0] != "auto" else None
-        own = {"scale": options.scale} if fixed is None else {}
-        return make_learner(learner, stream.task, fixed, {**given(options), **own}, strict)
+        width = getattr(encoder, "effective_width_", None) or len(stream.names)
+        kernel: Any = make_kernel(options.kernel, given(options), width, options.scale, learner)
+        own = {}
+        if tunes_itself(learner, stream.task):
+            scaled = encoder is not None and getattr(encoder, "scale", True)
+            kernel, own = kernel if options.kernel else None, {"scale": options.scale and not scaled}
+        return make_learner(learner, stream.task, kernel, {**given(options), **own}, strict)
     except ValueError as error:
         raise ToldError("", error, usage=True) from None
+
+
+def tunes_itself(learner: str, task: str) -> bool:
+    """Whether this is a learner without settings, which also scales."""
+    return learner.partition(":")[0].strip() == "auto" and task != "novelty"
 
 
 def label_of(option: str, text: str, kind: str | None) -> Any:

@@ -67,6 +67,15 @@ def _add_results(parser: Any, out: str | None, words: str) -> None:
     parser.add_argument("--alarms", action="store_true", help="novelty: write only the rows that raise an alarm")
 
 
+def _add_certainty(parser: Any) -> None:
+    """How sure the model is, and drift alarms over how badly rows are predicted."""
+    parser.add_argument("--proba", action="store_true", help="classes: write and measure calibrated probabilities")
+    parser.add_argument("--interval", type=float, metavar="COVERAGE",
+                        help="numbers: write and measure intervals that hold this share of the targets")  # fmt: skip
+    parser.add_argument("--alarms-drift", type=int, nargs="?", const=100_000, metavar="ROWS",
+                        help="print drift alarms; in the mean at most one in ROWS (100,000) is false")  # fmt: skip
+
+
 def _add_plot(parser: Any, quiet: str) -> None:
     parser.add_argument("--plot", metavar="FILE", help="a picture of the errors: .png, .pdf or .svg")
     parser.add_argument("--quiet", action="store_true", help=quiet)
@@ -88,11 +97,17 @@ def add_run(commands: Any) -> None:
     parser.add_argument("--new-classes", action="store_true", help="with --model: labels that it does not know join it "
                         "(default: an error that names them)")  # fmt: skip
     parser.add_argument("--delay", type=int, default=0, metavar="N", help="labels come N rows late")
+    parser.add_argument("--labels", metavar="FILE", help="labels that come later, with the --target and the --id of "
+                        "each row: after each row of DATA, which has no target, the next label is read")  # fmt: skip
+    parser.add_argument("--id", metavar="COLUMN", help="with --labels: the column that joins them to their rows")
+    parser.add_argument("--pending", type=int, default=1_000_000, metavar="N", help="with --labels: the most rows that "
+                        "wait for a label (default: 1,000,000)")  # fmt: skip
     parser.add_argument("--on-error", default="save", help="what to do at a bad row: save what was learned before it "
                         "and stop (the default), stop without saving, or skip the row and count it")  # fmt: skip
     group = parser.add_argument_group("results")
     _add_results(group, None, "predictions, as CSV or, if it ends in .jsonl, JSON lines; - is standard output")
     _add_plot(group, "no columns, no table and no bar")
+    _add_certainty(group)
     group.add_argument("--trace", metavar="FILE", help="the errors over time, as CSV")
     group.add_argument("--save", metavar="FILE", help="the model, for predict and --model; also after Ctrl-C "
                        "and, unless --on-error stop, at a bad row")  # fmt: skip

@@ -8,15 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from gossamer import _checks
+from gossamer import _checks, _core
 from gossamer._locks import Snapshot, exclusive, publish
 from gossamer._registry import as_part
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget, Smallest
-from gossamer.estimators import divergence, fitting, inputs
+from gossamer.estimators import certain, divergence, fitting, inputs
 from gossamer.estimators.attributes import Shown
 from gossamer.estimators.choose import choose_budget, choose_loss
+from gossamer.estimators.late import LateLabels
 from gossamer.estimators.loaded import LEARNED, check_estimator
 from gossamer.estimators.part_params import PartParameters
 from gossamer.kernels import as_kernel
@@ -25,7 +26,7 @@ from gossamer.losses import Loss
 from gossamer.rules import Rule
 
 
-class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
+class Online(LateLabels, Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     """A Learner made of the parameters. A subclass makes the loss, rule and budget.
 
     Threads learn one after the other. The learned attributes are replaced in one step (`publish`): a single read of
@@ -109,6 +110,25 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
         """The column names of a frame, checked if there were rows before."""
         return inputs.names(self, X, fitted="learner_" in self.__dict__)
 
+    def _new_certainty(self) -> Any:
+        """What says how sure a model is that has learned nothing."""
+        return _core.Certainty(self.task)
+
+    def _certain(self) -> Any:
+        """What the estimator keeps to say how sure it is: its own, or a new one. None in later passes of ``fit``: the
+        model has learned their rows before, so that their scores are too good."""
+        if "_rehearses" in self.__dict__:
+            return None
+        found = self.__dict__.get("_certainty")
+        return self._new_certainty() if found is None else found
+
+    def _sure(self) -> Any:
+        """The same for a face that feeds the learner itself; a new one is kept."""
+        found = self._certain()
+        if self.__dict__.get("_certainty") is not found:
+            publish(self, {"_certainty": found})
+        return found
+
     def _keep(self, learner: Learner, names: Array | None, **more: Any) -> None:
         """Publish the learner and the other learned attributes after a batch without errors."""
         known = self.__dict__
@@ -152,6 +172,14 @@ class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: i
         """Learn rows in order; a detector returns the rho that each has met."""
         raise NotImplementedError
 
+    def _learned(self) -> dict[str, Any]:
+        learned = super()._learned()
+        if "_certainty" in learned:
+            learned["_certainty"] = learned["_certainty"].state()
+        return learned
+
     def _relearn(self, learned: dict[str, Any]) -> None:
         super()._relearn(learned)
         check_estimator(self, learned)
+        if "_certainty" in learned:
+            self._certainty = certain.restore(self, self._new_certainty(), learned["_certainty"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -162,6 +163,9 @@ def _estimators(models: list[Any], shares: Floats, budget: int | None, exact: bo
     learner, error, norm = _learners(learners, fresh, columns, shares, budget, exact)
     if hasattr(models[0], "n_features_in_"):
         learned["n_features_in_"] = models[0].n_features_in_
+    largest = max(models, key=_seen)
+    if largest.__dict__.get("_order") == learned.get("_order") and "_certainty" in largest.__dict__:
+        learned["_certainty"] = copy.deepcopy(largest._certainty)  # of the one that has seen most
     model.__dict__.update(learned, learner_=learner)
     return Merged(model, unit * error, unit * norm)
 

@@ -64,6 +64,8 @@ def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any) -> None:
     weights = _checks.weights(estimator, sample_weight, rows)
     estimator._all_rows = X
     for number in range(1, estimator.n_passes + 1):
+        if number > 1:
+            estimator._rehearses = True
         table = Table(X, y, weights, rng.permutation(rows) if estimator.shuffle else None)
         _pass(estimator, table, average=estimator.average == "fit" and number == estimator.n_passes)
 

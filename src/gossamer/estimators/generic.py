@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
 
 from gossamer import _checks
 from gossamer._locks import exclusive
 from gossamer._typing import Array, Floats
-from gossamer.estimators import divergence, fitting, inputs, labels as _labels, targets as _targets
+from gossamer.estimators import certain, divergence, fitting, inputs, labels as _labels, targets as _targets, wary
 from gossamer.estimators.base import Online
 from gossamer.estimators.choose import choose_loss_many
 from gossamer.estimators.labels import Predictions
+from gossamer.estimators.late import remembers
 from gossamer.learner import Learner
 from gossamer.losses import Loss, Taxonomy
 
@@ -94,20 +94,33 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         self._learn(X, y, sample_weight, classes)
         return self
 
-    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+    def predict_learn(
+        self, X: Any, y: Any, sample_weight: Any = None, *, method: str = "scores", coverage: Any = 0.9
+    ) -> Array:
         """Predict each row and then learn it; returns the scores, positive for ``classes_[1]``.
 
         While only one class has been seen, positive scores mean that class. With more than two classes: a column for
-        each of ``classes_``, -inf where a class had not yet been seen.
+        each of ``classes_``, -inf where a class had not yet been seen. With ``method="proba"``, the probabilities that
+        `predict_proba` would have given, 0 where a class had not yet been seen; with ``method="set"``, the sets of
+        `predict_set` for ``coverage``.
         """
-        return self._predict_learn(X, y, sample_weight).decision()
+        if _checks.one_of(self, "method", method, ["scores", "proba", "set"]) == "scores":
+            return self._predict_learn(X, y, sample_weight).decision()
+        missed, one = certain.shares(self, coverage)
+        made = self._predict_learn(X, y, sample_weight, missed=missed)
+        if method == "proba":
+            return made.probabilities()
+        assert made.thresholds is not None
+        return certain.sets(made.probabilities(), made.thresholds, one)
 
-    def _predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
-        return self._learn(X, y, sample_weight, None)
+    def _predict_learn(self, X: Any, y: Any, sample_weight: Any = None, *, missed: Any = None) -> Predictions:
+        return self._learn(X, y, sample_weight, None, missed=missed)
 
     @exclusive
     @inputs.speaks
-    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None) -> Predictions:
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, ids: Any = None, missed: Any = None
+    ) -> Predictions:
         names = self._names(X)
         before: list[Any] = self.__dict__.get("_order", [])
         order, given, codes = self._encoded(_checks.column(self, y), classes)
@@ -123,12 +136,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             scores, _ = inputs.learn(learner, X, targets, sample_weight, ids=ids, owner=self)
         else:
             learner, scores, pairs = self._third_class(learner, X, codes, sample_weight)
-        labels = {} if order == before else {"_order": order, "classes_": np.unique(np.array(order))}
-        self._keep(learner, names, _given=given, **labels)
+        told, found = None, {} if order == before else {"_order": order, "classes_": np.unique(np.array(order))}
+        sure = self._certain()
+        if sure is not None:
+            weights = _checks.weights(self, sample_weight, len(codes))
+            told = certain.learn_classes(sure, scores, codes, weights, pairs, missed)
+            found["_certainty"] = sure
+        self._keep(learner, names, _given=given, **found)
         divergence.watch_rows(self, scores, codes, learner.steps - len(codes))
         fixed = max(2, len(order)) if given else len(order) if len(order) == len(before) else None
         known = _labels.count_known(codes, len(before)) if fixed is None else fixed
-        return Predictions(scores, order, self.classes_, known, pairs=pairs)
+        chances, thresholds = told or (None, None)
+        return Predictions(scores, order, self.classes_, known, pairs=pairs, chances=chances, thresholds=thresholds)
 
     def _third_class(
         self, learner: Learner, X: Any, codes: Floats, sample_weight: Any
@@ -215,31 +234,41 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """The score of each row, positive for ``classes_[1]``; with more classes, a column for each."""
         return self._predictions(X).decision()
 
+    @remembers
     def predict(self, X: Any) -> Array:
         """The class of each row; a score of 0 goes to ``classes_[1]``, of several equal scores the first wins."""
         return self._predictions(X).labels()
 
-    def _log_odds(self) -> bool:
-        try:
-            loss = self.learner_.loss if "learner_" in self.__dict__ else self._loss()
-        except ValueError:
-            return False
-        return bool(loss.log_odds)
-
-    @available_if(lambda self: self._log_odds())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class, for the logistic loss."""
-        made = self._predictions(X)
-        return _labels.probabilities(self._as_log_odds(made.decision(), X), len(made.order))
+        """The probability of each of ``classes_``, calibrated on the scores that rows had before they were learned.
 
-    def _as_log_odds(self, scores: Floats, X: Any) -> Floats:
-        """Scores as log-odds, for an estimator whose probabilities depend on more than the score."""
-        return scores
+        A model of a file from before version 0.2 has no calibration: with the logistic loss its scores are log-odds.
+        """
+        return self._chances(X).probabilities()
 
-    @classmethod
-    def _softens(cls) -> bool:
-        """Whether probabilities depend on more than the score."""
-        return cls._as_log_odds is not OnlineClassifier._as_log_odds
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict_set(self, X: Any, coverage: Any = 0.9) -> Array:
+        """The classes that are not strange at each row, True in a column for each of ``classes_``: of the rows learned,
+        a share of ``coverage`` had their class in the set made before. Several coverages add an axis.
+
+        The guarantee is that of `gossamer.bounds.conformal_coverage`, for the coverages .5, .8, .9, .95 and .99. A set
+        may be empty, where every class would be strange, or have all classes, where little is known.
+        """
+        missed, one = certain.shares(self, coverage)
+        p = self._chances(X).probabilities()
+        return certain.sets(p, certain.thresholds(self._known().get("_certainty"), missed, len(p)), one)
+
+    def _chances(self, X: Any) -> Predictions:
+        made, sure = self._predictions(X), self._known().get("_certainty")
+        if sure is not None:
+            return made._replace(chances=certain.chances(sure, made.scores))
+        if self._fitted().loss.log_odds:
+            return made._replace(chances=_labels.probabilities(made.scores, 2))
+        return made._replace(chances=certain.chances(self._new_certainty(), made.scores))
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
@@ -299,33 +328,38 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         return self._anew(X, _checks.column(self, y), sample_weight)
 
     def _pass(self, part: fitting.Part) -> Floats | None:
-        self._learn(part.X, part.y, part.weights)
+        self._predict_learn(part.X, part.y, part.weights)
         return None
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Go on with more rows."""
-        self._learn(X, y, sample_weight)
+        self._predict_learn(X, y, sample_weight)
         return self
 
-    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
-        """Predict each row and then learn it; returns the predictions."""
-        return self._predict_learn(X, y, sample_weight).scores
-
-    def _predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
-        scores, before = self._learn(X, y, sample_weight)
-        return Predictions(scores if before is None else scores * before[1] + before[0])
+    def predict_learn(
+        self, X: Any, y: Any, sample_weight: Any = None, *, method: str = "scores", coverage: Any = 0.9
+    ) -> Floats:
+        """Predict each row and then learn it; returns the predictions, or with ``method="interval"`` the intervals that
+        `predict_interval` would have given for ``coverage``."""
+        if _checks.one_of(self, "method", method, ["scores", "interval"]) == "scores":
+            return self._predict_learn(X, y, sample_weight).scores
+        missed, one = certain.shares(self, coverage)
+        made = self._predict_learn(X, y, sample_weight, missed=missed)
+        assert made.thresholds is not None
+        return certain.intervals(made.scores, made.thresholds, one)
 
     @exclusive
     @inputs.speaks
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats | None]:
-        """Learn rows; their scores, and the mean and deviation known before each, None if targets are not scaled."""
+    def _predict_learn(self, X: Any, y: Any, sample_weight: Any = None, *, missed: Any = None) -> Predictions:
         names, learner, moments = self._names(X), self._learner(), self._moments()
         targets = _checks.column(self, y)
         if moments is None:
             scores, _ = inputs.learn(learner, X, targets, sample_weight, owner=self)
-            self._keep(learner, names)
+            weights = _checks.weights(self, sample_weight, len(scores))
+            sure, told = self._follow(scores, _checks.vector(self, "y", targets, len(scores)), weights, missed)
+            self._keep(learner, names, **sure)
             divergence.watch_rows(self, scores, targets, learner.steps - len(scores))
-            return scores, None
+            return Predictions(scores, thresholds=told)
         rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(targets)
         try:
             targets = _checks.vector(self, "y", targets, rows, finite=sample_weight is not None)
@@ -335,12 +369,23 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         except ValueError:
             inputs.check(learner, X)  # errors of X come first
             raise
-        scaled = followed[0]
+        scaled, means, deviations = followed
         scores, _ = inputs.learn(learner, X, scaled, weights, owner=self)
-        self._keep(learner, names, _target_moments=moments)
+        outward = scores * deviations + means
+        sure, told = self._follow(outward, targets, weights, missed)
+        self._keep(learner, names, _target_moments=moments, **sure)
         divergence.watch_rows(self, scores, scaled, learner.steps - len(scores), scaled=True)
-        return scores, followed[1:]
+        return Predictions(outward, thresholds=told)
 
+    def _follow(self, made: Floats, y: Floats, weights: Any, missed: Any) -> tuple[dict[str, Any], Floats | None]:
+        """Learn how far predictions were from their targets; returns the learned attribute, and thresholds if asked."""
+        sure = self._certain()
+        if sure is None:
+            return {}, None
+        told = certain.learn_plain(sure, y - made, weights, missed)
+        return {"_certainty": sure}, None if told is None else told[1]
+
+    @remembers
     def predict(self, X: Any) -> Floats:
         """The prediction for each row."""
         known = self._known()  # of one moment
@@ -350,6 +395,17 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             return scores
         mean, deviation = _targets.units(moments)
         return scores * deviation + mean
+
+    def predict_interval(self, X: Any, coverage: Any = 0.9) -> Floats:
+        """The low and the high end for each row, (rows, 2): of the rows learned, a share of ``coverage`` had their
+        target inside the interval made before. Several coverages give (rows, coverages, 2).
+
+        The guarantee is that of `gossamer.bounds.conformal_coverage`, for every stream, at the coverages .5, .8, .9,
+        .95 and .99. Ends are infinite before the first row, and for a while after many misses.
+        """
+        missed, one = certain.shares(self, coverage)
+        made = self.predict(X)
+        return certain.intervals(made, certain.thresholds(self._known().get("_certainty"), missed, len(made)), one)
 
     @property
     def target_mean_(self) -> float:
@@ -390,6 +446,8 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
     kernel, rule, budget, n_passes, shuffle, random_state : as in `OnlineClassifier`.
     loss : a Loss without a target, or a name: "novelty" with a fixed margin, or with nu, the fraction of alarms.
     average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
+    skip : alarms are rows with a p-value below this (`score_pvalue`), and where they come in runs they are not learned,
+        so that an anomaly that lasts is not learned away. None: alarms are scores below rho, and all rows are learned.
 
     >>> import gossamer
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
@@ -400,13 +458,19 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
 
     task = "novelty"
     targets = ("none",)
+    _of_old: ClassVar[dict[str, Any]] = {"skip": None}
+
+    def _start(self, loss: Loss | None = None) -> Learner:
+        if getattr(self, "skip", None) is not None:
+            _checks.number(self, "skip", self.skip, 0.0, 1.0)
+        return super()._start(loss)
 
     def __init__(
         self, kernel: Any = "gaussian", loss: Any = "novelty:nu=0.05", rule: Any = "implicit:C=0.02,reg=1e-4",
         budget: Any = 256, *, average: bool | str = False, n_passes: int = 1, shuffle: bool = True,
-        random_state: Any = 0,
+        random_state: Any = 0, skip: float | None = None,
     ) -> None:  # fmt: skip
-        self.kernel, self.loss, self.rule, self.budget = kernel, loss, rule, budget
+        self.kernel, self.loss, self.rule, self.budget, self.skip = kernel, loss, rule, budget, skip
         self.average, self.n_passes, self.shuffle, self.random_state = average, n_passes, shuffle, random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -421,17 +485,29 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         self.predict_learn(X, y, sample_weight)
         return self
 
-    def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Floats:
-        """Score each row and then learn it; returns f(x) - rho as it was then, negative for an alarm."""
-        return self._predict_learn(X, y, sample_weight).decision()
+    def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "scores") -> Floats:
+        """Score each row and then learn it; returns f(x) - rho as it was then, negative for an alarm; or with
+        ``method="pvalue"`` the p-values that `score_pvalue` would have given."""
+        if _checks.one_of(self, "method", method, ["scores", "pvalue"]) == "scores":
+            return self._predict_learn(X, y, sample_weight).decision()
+        chances = self._predict_learn(X, y, sample_weight, missed=()).chances
+        assert chances is not None
+        return chances
 
     @exclusive
     @inputs.speaks
-    def _predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Predictions:
+    def _predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None, *, missed: Any = None) -> Predictions:
         names, learner = self._names(X), self._learner()
+        if getattr(self, "skip", None) is not None:
+            return wary.predict_learn(self, learner, names, X, sample_weight)
         scores, levels = inputs.learn(learner, X, None, sample_weight, owner=self)
-        self._keep(learner, names)
-        return Predictions(scores, levels=levels)
+        told, found, sure = None, {}, self._certain()
+        if sure is not None:
+            told = certain.learn_plain(sure, scores, _checks.weights(self, sample_weight, len(scores)), missed)
+            found["_certainty"] = sure
+        self._keep(learner, names, **found)
+        chances, thresholds = told or (None, None)
+        return Predictions(scores, levels=levels, chances=chances, thresholds=thresholds)
 
     @property
     def offset_(self) -> float:
@@ -442,11 +518,25 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         """f(x) for every row: the larger, the more usual."""
         return self._scores(X)
 
+    def score_pvalue(self, X: Any) -> Floats:
+        """The share of alarms at which each row is just about to raise one: small for a strange row. Of the rows
+        learned, a share p had a p-value of at most p, also while the model learns: at p = .01, .05, .1, .2 and .5 by
+        `gossamer.bounds.conformal_coverage`."""
+        scores, sure = self._scores(X), self._known().get("_certainty")
+        out = np.ones(len(scores))
+        if sure is not None:
+            sure.p_values(np.ascontiguousarray(scores), out)
+        return out
+
     def decision_function(self, X: Any) -> Floats:
-        """f(x) - rho: negative for an alarm."""
+        """f(x) - rho: negative for an alarm. With ``skip``, log(p-value / skip)."""
+        skip = getattr(self, "skip", None)
+        if skip is not None:
+            return np.asarray(np.log(self.score_pvalue(X) / skip))
         scores, levels = self._scores_levels(X)
         return scores - levels
 
+    @remembers
     def predict(self, X: Any) -> Array:
         """1 for a usual row, -1 for an alarm."""
         return np.where(self.decision_function(X) < 0, -1, 1)

@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer import _checks
+from gossamer.estimators.late import check_pending
 from gossamer.learner import Learner
 
 if TYPE_CHECKING:
     from gossamer.estimators.base import Online
 
 #: The learned attributes of an estimator.
-LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments")
+LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments",
+           "_certainty", "_calm", "_late")  # fmt: skip
 #: Those that only the estimators of one task have.
-OF_TASKS = {"classification": ("classes_", "_order", "_given"), "regression": ("_target_moments",)}
+OF_TASKS = {
+    "classification": ("classes_", "_order", "_given"),
+    "regression": ("_target_moments",),
+    "novelty": ("_calm",),
+}
 
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
@@ -28,8 +34,9 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
     if unknown := sorted(learned.keys() - (set(LEARNED) - others)):
         raise _checks.wrong(model, unknown[0], "left out: nothing of this name is learned", learned[unknown[0]])
     learner = learned.get("learner_")
+    check_pending(model, learned)
     if learner is None:
-        if learned:
+        if learned.keys() - {"_late"}:
             raise _checks.wrong(model, sorted(learned)[0], "nothing where there is no learner_", learned)
         return
     if not isinstance(learner, Learner) or type(learner) is not type(fresh) or not learner.steps:
@@ -38,6 +45,8 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
         raise _checks.wrong(model, "learner_", f"one that learns as {fresh}", learner)
     if fresh.average is not None and learner.average is None:
         raise _checks.wrong(model, "learner_", f"one with the mean, as average={model.average!r}", learner)
+    if "_calm" in learned and (type(learned["_calm"]) is not int or not 0 <= learned["_calm"] <= 3):
+        raise _checks.wrong(model, "_calm", "an int in [0, 3]", learned["_calm"])
     _check_features(model, learned, learner.features)
     if "label" in model.targets:
         _check_labels(model, learned, learner)

@@ -12,23 +12,26 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gossamer import _checks
+from gossamer import _checks, _core
 from gossamer._locks import Snapshot, exclusive, publish
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
-from gossamer.estimators import inputs, labels as _labels, targets
+from gossamer.estimators import certain, inputs, labels as _labels, targets
 from gossamer.estimators.base import Online
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.labels import Predictions
+from gossamer.estimators.late import LateLabels, check_pending, remembers
 from gossamer.estimators.pipelines import OnlinePipeline, last_step
 from gossamer.mixture.state import sound
 from gossamer.mixture.weights import SHARE, Weights, opinion_numbers
 
 #: The learned attributes.
-LEARNED = ("models_", "classes_", "n_features_in_", "_opinions", "_weights", "_credits", "_moments")
+LEARNED = (
+    "models_", "classes_", "n_features_in_", "_opinions", "_weights", "_credits", "_moments", "_certainty", "_late",
+)  # fmt: skip
 
 
-class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
+class Mixture(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     """Models of any settings, mixed by Bayes weights with a fixed share (Herbster and Warmuth 1998).
 
     Every model learns every row. Scores of classifiers become probabilities through calibrated links, predictions of
@@ -66,6 +69,11 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     @property
     def _estimator_type(self) -> str:
         return "classifier" if self._classifies() else "regressor"
+
+    @property
+    def task(self) -> str:
+        """What the models do: "classification" or "regression"."""
+        return "classification" if self._classifies() else "regression"
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, RegressorTags
@@ -114,13 +122,25 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
         self._learn(X, y, sample_weight, classes)
         return self
 
-    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+    def predict_learn(
+        self, X: Any, y: Any, sample_weight: Any = None, *, method: str = "scores", coverage: Any = 0.9
+    ) -> Array:
         """Predict each row and then learn it: the probabilities of ``classes_``, a column for each, 0 for a class not
-        yet seen; of regressors the predictions."""
-        return self._learn(X, y, sample_weight)
+        yet seen; of regressors the predictions. With ``method="set"`` the sets of `predict_set` for ``coverage``, with
+        ``method="interval"`` the intervals of `predict_interval`; "proba" is the same as "scores"."""
+        methods = ["scores", "proba", "set"] if self._classifies() else ["scores", "interval"]
+        if _checks.one_of(self, "method", method, methods) in ("scores", "proba"):
+            return self._learn(X, y, sample_weight)[0]
+        missed, one = certain.shares(self, coverage)
+        made, thresholds = self._learn(X, y, sample_weight, missed=missed)
+        assert thresholds is not None
+        return certain.sets(made, thresholds, one) if method == "set" else certain.intervals(made, thresholds, one)
 
     @exclusive
-    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Floats:
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, missed: Any = None
+    ) -> tuple[Floats, Floats | None]:
+        """Learn rows; what was predicted before each, and the thresholds of these shares of misses, if asked for."""
         self._check()
         known = self.__dict__
         given = _checks.column(self, y)
@@ -128,26 +148,35 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
         models = self._models(X, given)
         told = {} if classes is None else {"classes": np.asarray(classes)}
         made = [_predict_learn(model, X, given, weights, told) for model in models]
-        mixed = self._mixed(len(models))
+        mixed, sure = self._mixed(len(models)), copy.deepcopy(self._sure())
         now: dict[str, Any] = {"models_": models, "n_features_in_": models[0].n_features_in_}
         if self._classifies():
             known_classes = np.asarray(last_step(models[0]).classes_)
             order = known_classes.tolist()
-            scores = np.stack([_outputs(found.by_class(order)) for found in made])
+            scores = np.stack([_outputs(one.by_class(order)) for one in made])
             codes = np.searchsorted(known_classes, given).astype(np.float64)
-            out = softmax(_finite(mixed.learn(scores, None, codes, weights)), axis=1)
+            logs = mixed.learn(scores, None, codes, weights)
+            out = softmax(_finite(logs), axis=1)
+            found = certain.learn_classes(sure, np.ascontiguousarray(logs), codes, weights, _labels.NONE, missed)
             now["classes_"] = known_classes
         else:
             values = _checks.vector(self, "y", given, len(given))
             moments = known.get("_moments", targets.NOTHING)
             (z, means, deviations), moments = targets.follow_all(moments, values, weights)
             targets.check_finite(self, moments, values)
-            scores = np.stack([_scaled(found.scores, means, deviations) for found in made])
+            scores = np.stack([_scaled(one.scores, means, deviations) for one in made])
             ones = np.ones(scores.shape[:2])
             out = mixed.learn(scores, ones, z, weights)[:, 0] * deviations + means
+            found = certain.learn_plain(sure, values - out, weights, missed)
             now["_moments"] = moments
-        publish(self, {**now, "_opinions": mixed.opinions, "_weights": mixed.weights, "_credits": mixed.credits})
-        return np.asarray(out)
+        now.update(_opinions=mixed.opinions, _weights=mixed.weights, _credits=mixed.credits, _certainty=sure)
+        publish(self, now)
+        return np.asarray(out), None if found is None else found[1]
+
+    def _sure(self) -> Any:
+        """What says how sure the mixture is: its own, or a new one."""
+        found = self.__dict__.get("_certainty")
+        return _core.Certainty("log_odds" if self._classifies() else "regression") if found is None else found
 
     def _models(self, X: Any, y: Array) -> list[Any]:
         """The models to go on with: those that are there, if no row or label can be refused by one after another has
@@ -189,12 +218,27 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
         scores = np.stack([_outputs(found.by_class(order)) for found in made])
         return np.asarray(softmax(_finite(self._mixed(len(made)).predict(scores, None)), axis=1))
 
+    @remembers
     def predict(self, X: Any) -> Array:
         """The class, or the number, of each row."""
         known = self._known()
         if "classes_" in known:
             return np.asarray(known["classes_"][self.predict_proba(X).argmax(axis=1)])
         return np.asarray(known["_weights"] @ np.stack([model.predict(X) for model in known["models_"]]))
+
+    @available_if(lambda self: self._classifies())  # type: ignore[untyped-decorator]
+    def predict_set(self, X: Any, coverage: Any = 0.9) -> Array:
+        """The classes that are not strange at each row, as `OnlineClassifier.predict_set`."""
+        missed, one = certain.shares(self, coverage)
+        p = self.predict_proba(X)
+        return certain.sets(p, certain.thresholds(self._sure(), missed, len(p)), one)
+
+    @available_if(lambda self: not self._classifies())  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, coverage: Any = 0.9) -> Floats:
+        """The low and the high end for each row, as `OnlineRegressor.predict_interval`."""
+        missed, one = certain.shares(self, coverage)
+        made = self.predict(X)
+        return certain.intervals(made, certain.thresholds(self._sure(), missed, len(made)), one)
 
     @available_if(lambda self: self._classifies())  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
@@ -227,10 +271,17 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
         known = self._known()
         return known["models_"][int(np.argmax(known["_weights"]))]
 
+    def _learned(self) -> dict[str, Any]:
+        learned = super()._learned()
+        if "_certainty" in learned:
+            learned["_certainty"] = learned["_certainty"].state()
+        return learned
+
     def _relearn(self, learned: dict[str, Any]) -> None:
         super()._relearn(learned)
         self._check()
-        if not learned:
+        check_pending(self, learned)
+        if not learned.keys() - {"_late"}:
             return
         if unknown := sorted(learned.keys() - set(LEARNED)):
             raise _checks.wrong(self, unknown[0], "left out: nothing of this name is learned", learned[unknown[0]])
@@ -246,6 +297,9 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
         weights = learned["_weights"]
         if not (weights > 0).all() or abs(weights.sum() - 1) > 1e-6 or not sound(kind, learned["_opinions"]):
             raise _checks.wrong(self, "_weights", "positive with the sum 1", weights)
+        if "_certainty" in learned:
+            fresh = _core.Certainty("log_odds" if kind == "class" else "regression")
+            self._certainty = certain.restore(self, fresh, learned["_certainty"])
         if kind == "value":
             targets.check_moments(self, learned.get("_moments"))
         elif not np.array_equal(learned.get("classes_", ()), np.asarray(getattr(last_step(models[0]), "classes_", 0))):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +11,8 @@ from gossamer._typing import Array, Floats
 from gossamer.budgets import Project
 from gossamer.estimators import inputs
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
+from gossamer.estimators.late import remembers
 from gossamer.rules import Newton, Rule
-
-#: The logistic function of this times x is the normal distribution function of x, to .01.
-PROBIT = 1.702
 
 
 class _Newton:
@@ -54,15 +51,11 @@ class NewtonClassifier(_Newton, OnlineClassifier):
     average : whether predictions use the mean of all hypotheses (True, or "sparse" to bound its memory).
     shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
 
-    ``predict_proba`` takes the variance at a row into account: where nothing was learned, all classes are alike. With
-    the logistic loss it is that of the model, softened by the variance; otherwise the probability that a normal
-    variable around the score, of variance s^2 + noise, is positive.
-
     >>> import gossamer, numpy as np
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
     >>> model = gossamer.NewtonClassifier(gossamer.kernels.Gaussian(2.0)).fit(X, y)
     >>> model.predict([[0.2], [0.8]]).tolist(), model.predict_proba([[0.0], [9.0]]).round(1).tolist()
-    (['no', 'yes'], [[1.0, 0.0], [0.5, 0.5]])
+    (['no', 'yes'], [[0.8, 0.2], [0.5, 0.5]])
     """
 
     def __init__(
@@ -73,17 +66,6 @@ class NewtonClassifier(_Newton, OnlineClassifier):
         self.kernel, self.loss, self.noise, self.forgetting, self.budget = kernel, loss, noise, forgetting, budget
         self.margin, self.average, self.n_passes = margin, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
-
-    def _log_odds(self) -> bool:
-        return True
-
-    def _as_log_odds(self, scores: Floats, X: Any) -> Floats:
-        variance = self.variance(X)
-        if self._fitted().loss.log_odds:
-            factor = 1 / np.sqrt(1 + math.pi / 8 * variance)
-        else:
-            factor = PROBIT / np.sqrt(variance + self.noise)
-        return np.asarray(scores * (factor if scores.ndim == 1 else factor[:, None]))
 
 
 class NewtonRegressor(_Newton, OnlineRegressor):
@@ -119,11 +101,12 @@ class NewtonRegressor(_Newton, OnlineRegressor):
         self.average, self.n_passes, self.shuffle, self.random_state = average, n_passes, shuffle, random_state
         self.scale_target = scale_target
 
+    @remembers
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The prediction for each row; with ``return_std`` also its deviation, sqrt(s^2 + noise) in the units of the
         targets: of a new target there, not of the function alone."""
         _checks.one_of(self, "return_std", return_std, [False, True])
-        mean: Array = super().predict(X)
+        mean: Array = super().predict(X)  # without ids: the rows are remembered once
         if not return_std:
             return mean
         return mean, np.sqrt(self.variance(X) + self.noise) * self._units()[1]

@@ -109,6 +109,8 @@ class NORMADetector(_Norma, OnlineDetector):
     kernel, rate, schedule, reg, budget, n_passes, shuffle, random_state : as in `NORMAClassifier`.
     average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     nu : the fraction of rows that raise an alarm.
+    skip : alarms are rows with a p-value below this (`score_pvalue`), and where they come in runs they are not learned,
+        so that an anomaly that lasts is not learned away. None: alarms are scores below rho, and all rows are learned.
 
     >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
@@ -120,11 +122,11 @@ class NORMADetector(_Norma, OnlineDetector):
     def __init__(
         self, kernel: Any = "gaussian", *, nu: float = 0.05, rate: float = 0.1, schedule: Any = "constant",
         reg: float = 0.01, budget: Any = 256, average: bool | str = False, n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0,
+        shuffle: bool = True, random_state: Any = 0, skip: float | None = None,
     ) -> None:  # fmt: skip
         self.kernel, self.nu, self.rate, self.schedule, self.reg = kernel, nu, rate, schedule, reg
         self.budget, self.average, self.n_passes = budget, average, n_passes
-        self.shuffle, self.random_state = shuffle, random_state
+        self.shuffle, self.random_state, self.skip = shuffle, random_state, skip
 
     def _loss(self) -> Loss:
         if self.nu is None:
@@ -215,6 +217,8 @@ class SILKDetector(_Silk, OnlineDetector):
     C : weight of the loss. With ``nu``, rho falls by about C with each alarm: small against the scores, it is steady.
     margin : rho, fixed (the paper uses 1). Not together with ``nu``.
     nu : rho adapts, from the paper's 1, so that a fraction nu of the rows raises an alarm; 0.05 if neither is given.
+    skip : alarms are rows with a p-value below this (`score_pvalue`), and where they come in runs they are not learned,
+        so that an anomaly that lasts is not learned away. None: alarms are scores below rho, and all rows are learned.
 
     >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
@@ -227,11 +231,12 @@ class SILKDetector(_Silk, OnlineDetector):
         self, kernel: Any = "gaussian", *, C: float = 0.02, rate: float = 1.0, schedule: Any = "constant",
         reg: float = 1e-4, margin: float | None = None, nu: float | None = None, budget: Any = 256,
         average: bool | str = False, n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        skip: float | None = None,
     ) -> None:  # fmt: skip
         self.kernel, self.C, self.rate, self.schedule, self.reg = kernel, C, rate, schedule, reg
         self.margin, self.nu = margin, nu
         self.budget, self.average, self.n_passes = budget, average, n_passes
-        self.shuffle, self.random_state = shuffle, random_state
+        self.shuffle, self.random_state, self.skip = shuffle, random_state, skip
 
     def _loss(self) -> Loss:
         if self.margin is not None and self.nu is not None:
@@ -304,6 +309,8 @@ class SVMDDetector(_Svmd, OnlineDetector):
     kernel, rate, reg, meta, memory, C, budget, n_passes, shuffle, random_state : as in `SVMDClassifier`.
     average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     nu : the fraction of rows that raise an alarm.
+    skip : alarms are rows with a p-value below this (`score_pvalue`), and where they come in runs they are not learned,
+        so that an anomaly that lasts is not learned away. None: alarms are scores below rho, and all rows are learned.
 
     >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
@@ -315,11 +322,11 @@ class SVMDDetector(_Svmd, OnlineDetector):
     def __init__(
         self, kernel: Any = "gaussian", *, nu: float = 0.05, rate: float = 0.1, reg: float = 0.01, meta: float = 0.01,
         memory: float = 0.95, C: float | None = None, budget: Any = 256, average: bool | str = False, n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0,
+        shuffle: bool = True, random_state: Any = 0, skip: float | None = None,
     ) -> None:  # fmt: skip
         self.kernel, self.nu, self.rate, self.reg, self.meta, self.memory = kernel, nu, rate, reg, meta, memory
         self.C, self.budget, self.average, self.n_passes = C, budget, average, n_passes
-        self.shuffle, self.random_state = shuffle, random_state
+        self.shuffle, self.random_state, self.skip = shuffle, random_state, skip
 
     def _loss(self) -> Loss:
         if self.nu is None:

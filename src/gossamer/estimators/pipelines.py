@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -16,7 +18,8 @@ from sklearn.utils.metaestimators import available_if
 from gossamer import _checks
 from gossamer._locks import Snapshot, exclusive, shared
 from gossamer._stored import Stored
-from gossamer._typing import Floats
+from gossamer._typing import Array, Floats
+from gossamer.estimators import wary
 from gossamer.estimators.labels import Predictions
 
 
@@ -49,13 +52,31 @@ def _shared_method(name: str) -> Any:
     found = inspect.getattr_static(Pipeline, name)
 
     @shared
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+
     @functools.wraps(getattr(found, "fn", found))
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+        if name == "predict" and kwargs.get("ids") is not None:
+            return self._show(*args, **kwargs)
+        return call(self, *args, **kwargs)
 
     if not hasattr(found, "fn"):
         return method
     return available_if(lambda self: hasattr(super(OnlinePipeline, self), name))(method)
+
+
+def _own_method(name: str) -> Any:
+    """A method of the last step that scikit-learn's Pipeline does not know; the other steps transform the rows."""
+
+    @shared
+    def method(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        for _, step in self.steps[:-1]:
+            X = step.transform(X)
+        return getattr(self.steps[-1][1], name)(X, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, f"The last step's ``{name}``, of rows that the other steps transform."
+    return available_if(lambda self: hasattr(self.steps[-1][1], name))(method)
 
 
 class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
@@ -89,6 +110,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
 
     predict, predict_proba, predict_log_proba = map(_shared_method, ("predict", "predict_proba", "predict_log_proba"))
     decision_function, score_samples, score = map(_shared_method, ("decision_function", "score_samples", "score"))
+    predict_set, predict_interval, score_pvalue = map(_own_method, ("predict_set", "predict_interval", "score_pvalue"))
     transform, inverse_transform = map(_shared_method, ("transform", "inverse_transform"))
 
     def __init__(self, steps: list[tuple[str, Any]]) -> None:
@@ -124,11 +146,40 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
 
     def predict_learn(self, X: Any, y: Any = None, **parameters: Any) -> Floats:
         """Scale, predict and then learn each row; returns the scores made before."""
-        scores: Floats = self._learn("predict_learn", X, y, parameters)
-        return scores
+        scores: Any = self._learn("predict_learn", X, y, parameters)
+        if isinstance(scores, Predictions):  # of a detector that goes row by row
+            assert scores.chances is not None
+            return scores.chances if parameters.get("method") == "pvalue" else scores.decision()
+        return np.asarray(scores)
 
     def _predict_learn(self, X: Any, y: Any = None, **parameters: Any) -> Predictions:
         made: Predictions = self._learn("_predict_learn", X, y, parameters)
+        return made
+
+    # ----------------------------------------------------------------------------------------------- late labels
+
+    def keep_pending(self, limit: int = 1_000_000, ttl: Any = None, spill: str | None = None) -> Any:
+        """How rows wait for their labels, as in the model: the most of them, how long, a file instead of memory."""
+        self.steps[-1][1].keep_pending(limit, ttl, spill)
+        return self
+
+    @property
+    def pending_(self) -> Any:
+        """The rows that wait for labels, with ``counts`` of what became of the others."""
+        return self.steps[-1][1].pending_
+
+    @exclusive
+    def learn_labels(self, ids: Any, y: Any, *, time: Any = None) -> Any:
+        """Learn labels of rows that ``predict(X, ids=...)`` was shown; returns the predictions that were made then."""
+        return self.steps[-1][1].learn_labels(ids, y, time=time)
+
+    @exclusive
+    def _show(self, X: Any, /, ids: Any, time: Any = None, **parameters: Any) -> Any:
+        """Predict rows whose labels come later. The transformers learn them now: a row is known before its label."""
+        self._check_steps()
+        learned, X = self._learn_steps(X)
+        made = self.steps[-1][1].predict(X, ids=ids, time=time, **parameters)
+        self._commit(learned)
         return made
 
     @shared
@@ -139,10 +190,27 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         made: Predictions = self.steps[-1][1]._predictions(X)
         return made
 
+    @shared
+    def _chances(self, X: Any) -> Predictions:
+        """The same with the probabilities of the classes."""
+        for _, step in self.steps[:-1]:
+            X = step.transform(X)
+        made: Predictions = self.steps[-1][1]._chances(X)
+        return made
+
     @exclusive
     def _learn(self, method: str, X: Any, y: Any, parameters: dict[str, Any]) -> Any:
         """Run copies of the transformers, then the model; commit the copies only if the model succeeds."""
         self._check_steps()
+        if getattr(self.steps[-1][1], "skip", None) is not None and isinstance(X, np.ndarray) and X.ndim == 2:
+            return self._learn_wary(X, parameters)
+        learned, X = self._learn_steps(X)
+        result = getattr(self.steps[-1][1], method)(X, y, **parameters)
+        self._commit(learned)
+        return result
+
+    def _learn_steps(self, X: Any) -> tuple[list[Any], Any]:
+        """Copies of the transformers that have learned the rows, and what they made of them."""
         learned = []
         for _, step in self.steps[:-1]:
             if hasattr(step, "learn_transform"):
@@ -151,9 +219,31 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
             else:
                 X = step.transform(X)
             learned.append(step)
-        result = getattr(self.steps[-1][1], method)(X, y, **parameters)
-        self._commit(learned)
-        return result
+        return learned, X
+
+    def _learn_wary(self, X: Array, parameters: dict[str, Any]) -> Any:
+        """The same for a detector that does not learn runs of alarms, a row at a time: the transformers do not learn
+        these rows either, as they would scale the anomaly away."""
+        fresh = [copy.deepcopy(step) for _, step in self.steps[:-1]]
+        last, parts, start = copy.deepcopy(self.steps[-1][1]), [], 0
+        weights, missed = parameters.get("sample_weight"), parameters.get("missed")
+        while start < len(X):
+            seen = last.learner_.steps if "learner_" in last.__dict__ else 0
+            stop = start + max(1, wary.BLIND - seen)
+            row = Z = X[start:stop]
+            for step in fresh:
+                blind = seen < wary.BLIND and hasattr(step, "learn_transform")
+                Z = step.learn_transform(Z) if blind else step.transform(Z)
+            weight = None if weights is None else weights[start:stop]
+            parts.append(last._predict_learn(Z, None, weight, missed=missed))
+            if seen >= wary.BLIND and last.learner_.steps > seen:
+                for step in fresh:
+                    row = step.learn_transform(row) if hasattr(step, "learn_transform") else step.transform(row)
+            start = stop
+        self._commit([*fresh, last])
+        scores, levels, chances = (np.concatenate([getattr(part, name) for part in parts])
+                                   for name in ("scores", "levels", "chances"))  # fmt: skip
+        return Predictions(scores, levels=levels, chances=chances)
 
     @exclusive
     def _replace(self, learned: list[Any]) -> None:
@@ -175,12 +265,13 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
             raise _checks.wrong(self, "learned", "empty: the steps have learned", sorted(learned))
         self._check_steps()
         self._validate_names([name for name, _ in steps])
-        widths = [getattr(step, "n_features_in_", None) for _, step in steps]
+        widths = [_widths(step) for _, step in steps]
         fitted = [hasattr(step, "__sklearn_is_fitted__") and step.__sklearn_is_fitted__() for _, step in steps[:-1]]
         if any(hasattr(step, "predict_learn") for _, step in steps[:-1]):
             raise _checks.wrong(self, "steps", "transformers before the last", steps)
         taught = "learner_" in vars(steps[-1][1])
-        if len({width for width in widths if width is not None}) > 1 or (taught and not all(fitted)):
+        known = [(before[1], after[0]) for before, after in pairwise(widths) if before[1] and after[0]]
+        if any(out != taken for out, taken in known) or (taught and not all(fitted)):
             raise _checks.wrong(self, "steps", "steps that have learned the same rows", widths)
 
     def _check_steps(self) -> None:
@@ -194,6 +285,12 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
                 raise _checks.wrong(self, "steps", rule, step)
         if not hasattr(self.steps[-1][1], "predict_learn"):
             raise _checks.wrong(self, "steps", "a model with predict_learn at the end", self.steps[-1][1])
+
+
+def _widths(step: Any) -> tuple[int | None, int | None]:
+    """The features that a step takes and makes; None where it does not know yet, or takes any."""
+    taken = getattr(step, "n_features_in_", None)
+    return taken, getattr(step, "n_features_out_", taken)
 
 
 def _route(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -52,8 +52,11 @@ class Face:
     """A model that predicts rows and then learns them. ``classes`` are given to scikit-learn's own classifiers. With
     ``chances`` there are probabilities even where a model must be asked for them row by row."""
 
-    def __init__(self, model: Any, task: str, classes: Any = None, chances: bool = False) -> None:
-        self.model, self.task, self.classes = model, task, classes
+    def __init__(
+        self, model: Any, task: str, classes: Any = None, chances: bool = False, missed: tuple[float, ...] = ()
+    ) -> None:
+        self.model, self.task, self.classes, self.missed = model, task, classes, missed
+        self._asks = chances or bool(missed)
         last = last_step(model)
         learner = getattr(last, "learner_", None)
         asked = getattr(last, "average", False) in (True, "sparse")
@@ -62,10 +65,8 @@ class Face:
         own = isinstance(last, Online) and isinstance(model, (Online, OnlinePipeline))
         own = own and not LEARNING & (overrides(type(model)) | overrides(type(last)))
         self.blocks = isinstance(model, Learner) or (own and not averaged)
-        softens = isinstance(last, OnlineClassifier) and last._softens()
-        self.blocks = self.blocks and not (softens and chances)
-        #: Whether the scores give probabilities.
-        self.tells = task == "classification" and not (softens and self.blocks) and (
+        #: Whether the model gives probabilities.
+        self.tells = task == "classification" and (
             isinstance(model.loss, (Logistic, Softmax)) if isinstance(model, Learner)
             else hasattr(last_step(model), "predict_proba")
         )  # fmt: skip
@@ -78,7 +79,7 @@ class Face:
             return self.predict_learn_late(X, y, X, y)
         if isinstance(self.model, Learner):
             return self._judge(self._scored(*self.model.learn(X, y, with_levels=True)), y)
-        return self._judge(self.model._predict_learn(X, y), y)
+        return self._judge(self.model._predict_learn(X, y, missed=self.missed), y)
 
     def predict(self, X: Any, y: Any) -> Predictions:
         """Predict rows with the model as it is; ``y`` is only for the loss."""
@@ -88,12 +89,15 @@ class Face:
                 made = made if self.model.steps or made.scores.ndim == 1 else made._replace(known=0)
             elif self.task == "regression":
                 made = Scores(np.asarray(self.model.predict(X), dtype=np.float64))
+                if self.missed and hasattr(self.model, "predict_interval"):
+                    ends = self.model.predict_interval(X, [1.0 - share for share in self.missed])
+                    made = made._replace(thresholds=0.5 * (ends[:, :, 1] - ends[:, :, 0]))
             elif not self.blocks:
                 return self._plain(X, y)
             elif self.task == "novelty":
                 made = Scores(self.model.decision_function(X))
             else:
-                made = self.model._predictions(X)
+                made = self.model._chances(X)
         except NotFittedError:
             made = Scores(np.zeros(inputs.count(X)))
         return self._judge(made, y)
@@ -101,8 +105,10 @@ class Face:
     def predict_learn_late(self, X: Any, y: Any, due: Any, due_y: Any) -> Predictions:
         """Predict row i of X, then learn row i of ``due``, for each i."""
         parts, start, rows = [], 0, inputs.count(X)
-        plain = self.blocks and all(
-            isinstance(part, np.ndarray) and part.ndim == 2 and part.dtype == np.float64 for part in (X, due)
+        plain = (
+            self.blocks
+            and not self._asks
+            and all(isinstance(part, np.ndarray) and part.ndim == 2 and part.dtype == np.float64 for part in (X, due))
         )
         if plain and not (np.isfinite(X).all() and np.isfinite(due).all() and X.shape[1] == due.shape[1]):
             plain = False  # the general path raises the error of the bad row
@@ -165,7 +171,10 @@ class Face:
         scores = made.decision()
         always, nothing = np.ones(len(scores), dtype=np.bool_), np.full(len(scores), np.nan)
         if self.task == "regression":
-            return Predictions(scores, always, scores, self._losses(scores, y), (), always.astype(int), nothing)
+            losses, radii = self._losses(scores, y), np.zeros((len(scores), 0))
+            if self.missed:
+                radii = np.full((len(scores), len(self.missed)), np.inf) if made.thresholds is None else made.thresholds
+            return Predictions(scores, always, scores, losses, (), always.astype(int), nothing, radii=radii)
         if self.task == "novelty":
             losses = np.maximum(0.0, -scores)
             return Predictions(scores < 0, always, scores, losses, (), always.astype(int), nothing)
@@ -176,7 +185,8 @@ class Face:
             empty = np.zeros(len(scores), dtype=np.int64 if labels is None else labels.dtype)
             return Predictions(empty, ~always, scores, losses, (), counts, nothing)
         classes = tuple(made.classes.tolist())
-        predicted = Predictions(made.labels(), counts > 0, scores, losses, classes, counts, nothing)
+        shares = np.zeros((len(scores), 0)) if made.chances is None else made.probabilities()
+        predicted = Predictions(made.labels(), counts > 0, scores, losses, classes, counts, nothing, shares)
         if not self.tells or labels is None or not classes:
             return predicted
         # the probability of the true class, where it was known
@@ -184,6 +194,8 @@ class Face:
         codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
         rows = np.arange(len(predicted))
         chances, scored = predicted.probabilities()[rows, codes], np.isfinite(predicted.by_class()[rows, codes])
+        if predicted.tells:
+            scored = chances > 0
         return replace(predicted, chances=np.where((codes < 0) | (chances == 0.0) & ~scored, np.nan, chances))
 
     def _losses_of_classes(self, made: Scores, labels: Any) -> Floats:

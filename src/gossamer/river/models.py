@@ -13,9 +13,9 @@ import numpy as np
 from gossamer import _checks
 from gossamer._locks import Snapshot, exclusive
 from gossamer._typing import Floats
+from gossamer.estimators import certain
 from gossamer.estimators.base import Online
 from gossamer.estimators.divergence import watch
-from gossamer.estimators.labels import probabilities
 from gossamer.learner import Learner
 from gossamer.losses import Taxonomy
 from gossamer.river.columns import Columns, Label, Learned, Row
@@ -25,6 +25,10 @@ try:
     from river.utils import dataframe
 except ImportError as error:
     raise ImportError("gossamer.river needs river: pip install 'gossamer[river]'.", name="river") from error
+
+
+class Transformer(base.Transformer):
+    """river's base of transformers."""
 
 
 class Model(Snapshot, base.Estimator):
@@ -214,14 +218,11 @@ class Classifier(Model, base.MiniBatchClassifier):
         return dataframe.to_native_series([learned.labels[i] for i in codes], name=learned.name, like=frame)
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
-        """The probability of each label for the logistic loss; for others a vote, 1 for the predicted label."""
+        """The probability of each label, calibrated on the scores that rows had before they were learned."""
         if self._learned is None:
             return self._both({}, 0.5)
         score, learned = self._score_long(x)
-        scores = np.atleast_1d(score)[None]
-        if learned.estimator._softens():
-            scores, learned = self._log_odds(x)
-        shares = _shares(learned, scores)
+        shares = _shares(learned, np.atleast_1d(score)[None] if np.ndim(score) else np.array([score]))
         return self._both(dict(zip(learned.labels, shares[0].tolist(), strict=True)), 0.0)
 
     def predict_proba_many(self, X: Any) -> Any:
@@ -230,19 +231,11 @@ class Classifier(Model, base.MiniBatchClassifier):
         if self._learned is None:
             shares = self._both({}, np.full(len(frame), 0.5))
         else:
-            scores, learned = self._log_odds(frame)
-            columns = _shares(learned, scores.reshape(len(frame), -1)).T
-            shares = self._both(dict(zip(learned.labels, columns, strict=True)), np.zeros(len(frame)))
+            found = self._scores(frame)
+            assert found is not None
+            columns = _shares(found[1], found[0]).T
+            shares = self._both(dict(zip(found[1].labels, columns, strict=True)), np.zeros(len(frame)))
         return dataframe.to_native_frame(shares, like=frame) if shares else frame.select([]).to_native()
-
-    @exclusive  # a new feature may need more columns
-    def _log_odds(self, X: Any) -> tuple[Floats, Learned]:
-        """The scores of a row or a frame as log-odds, and the labels known then."""
-        learned = self._learned
-        assert learned is not None
-        table = learned.table(X)
-        scores = learned.learner.score(table, average=learned.averaged)
-        return learned.estimator._as_log_odds(scores, table).reshape(len(table), -1), copy.copy(learned)
 
     def _both(self, shares: dict[Any, Any], rest: Any) -> dict[Any, Any]:
         """river asks a model for two classes for True and False, also when it has not seen both."""
@@ -265,11 +258,11 @@ def _winners(scores: Floats, labels: int) -> Any:
 
 
 def _shares(learned: Learned, scores: Floats) -> Floats:
-    """Probabilities, or votes, from scores in columns."""
+    """The probabilities of the labels, from scores as the learner gives them."""
     labels = len(learned.labels)
-    if labels == 1 or not hasattr(learned.estimator, "predict_proba"):
-        return np.asarray(np.eye(labels)[_winners(scores, labels)])
-    return probabilities(scores if scores.shape[1] > 1 else scores[:, 0], labels)
+    if labels == 1:
+        return np.ones((len(scores), 1))
+    return certain.chances(learned.estimator._sure(), scores)[:, :labels]
 
 
 class Regressor(Model, base.MiniBatchRegressor):
@@ -303,6 +296,16 @@ class Regressor(Model, base.MiniBatchRegressor):
         learned = self._learned
         return 0.0 if learned is None else float(learned.outward(self._score(x, learned)))
 
+    def predict_interval_one(self, x: Row, coverage: Any = 0.9) -> Any:
+        """The low and the high end that a share of ``coverage`` of the targets lay between; several coverages give a
+        list of pairs. See `gossamer.OnlineRegressor.predict_interval`."""
+        learned = self._learned
+        missed, one = certain.shares(self, coverage)
+        middle = self.predict_one(x)
+        radii = [math.inf if learned is None else learned.estimator._sure().threshold(share) for share in missed]
+        ends = [(middle - radius, middle + radius) for radius in radii]
+        return ends[0] if one else ends
+
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a frame."""
         frame = self._frame(X)
@@ -326,7 +329,9 @@ class Detector(Model, base.AnomalyDetector):
     def learn_one(self, x: Row, w: float = 1.0) -> None:
         """Learn one row with a weight."""
         learned = self._learned
-        if learned is None or not learned.learn_fast(x, None, w):
+        if learned is not None and getattr(self, "skip", None) is not None:
+            self._absorb_wary(x, w)
+        elif learned is None or not learned.learn_fast(x, None, w):
             self._learn_long(x, None, w)
 
     def learn_many(self, X: Any, w: Any = 1.0) -> None:
@@ -337,6 +342,20 @@ class Detector(Model, base.AnomalyDetector):
         """rho - f(x): the higher, the less usual; positive for an alarm. 0 before the first row."""
         learned = self._learned
         return 0.0 if learned is None else float(learned.learner.level - self._score(x, learned))
+
+    @exclusive
+    def _absorb_wary(self, x: Row, w: float) -> None:
+        """Runs of alarms are not learned: the estimator decides."""
+        self._absorb(x, None, w)
+
+    def score_pvalue_one(self, x: Row) -> float:
+        """The share of recent rows that were at least as strange, each before it was learned; 1 before any."""
+        learned = self._learned
+        if learned is None:
+            return 1.0
+        out = np.empty(1)
+        learned.estimator._sure().p_values(np.array([self._score(x, learned)]), out)
+        return float(out[0])
 
     def score_many(self, X: Any) -> Any:
         """``score_one`` for the rows of a frame."""

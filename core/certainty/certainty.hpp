@@ -80,6 +80,13 @@ struct Certainty {
         for (int k = 0; k < classes; ++k) p[k] /= sum;
     }
 
+    // Time passes: what was learned counts less by a factor.
+    void fade(double factor) {
+        if (factor == 1) return;
+        calibration.fade(factor);
+        conformal.sketch.fade(factor);
+    }
+
     void learn_two(double f, bool second, double weight) {
         if (!std::isfinite(f) || weight == 0) return;
         const double p = task == Task::log_odds ? links::sigmoid(f) : calibration.learn(f, second, weight);

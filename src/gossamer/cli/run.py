@@ -20,7 +20,17 @@ from gossamer.cli import saved
 from gossamer.cli.ahead import ahead
 from gossamer.cli.checkpoint import Checkpoint, remove_leftovers
 from gossamer.cli.evaluation import Evaluation
-from gossamer.cli.options import MODEL, ToldError, build, default_learner, evaluation_options, make_encoder, open_data
+from gossamer.cli.options import (
+    MODEL,
+    ToldError,
+    build,
+    default_learner,
+    encode,
+    evaluation_options,
+    half_life,
+    make_encoder,
+    open_data,
+)
 from gossamer.cli.output import FORMULAS, Output, named
 from gossamer.cli.parts import refused, unknown_label
 from gossamer.cli.progress import Bar, Table
@@ -35,7 +45,7 @@ ON_ERROR = ("save", "stop", "skip")
 SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing", "delimiter", "header", "n_features",
         "decimal", "encoding", "na_values", "max_features", "task", "learner", "kernel", *MODEL, "scale", "forget",
         "window", "delay", "anomaly", "out_format", "alarms", "model", "metrics", "positive", "formulas", "on_error",
-        "new_classes", "proba", "interval", "alarms_drift")  # fmt: skip
+        "new_classes", "time", "late", "proba", "interval", "alarms_drift")  # fmt: skip
 
 
 def work(options: argparse.Namespace) -> None:
@@ -43,6 +53,9 @@ def work(options: argparse.Namespace) -> None:
     if options.labels:
         from gossamer.cli import labels
 
+        for name in ("time", "half_life"):
+            if getattr(options, name) is not None:
+                raise _checks.wrong("run", name, "left out with --labels", getattr(options, name))
         return labels.work(options)
     _check(options)
     with Interrupts() as interrupts, ExitStack() as opened:
@@ -56,6 +69,8 @@ def _check(options: argparse.Namespace) -> None:
         if getattr(options, name) is not None:
             _checks.whole("run", name, getattr(options, name), 1)
     _checks.whole("run", "delay", options.delay, 0)
+    if not options.model:
+        half_life(options)
     _checks.one_of("run", "on_error", options.on_error, ON_ERROR)
     _checks.one_of("run", "formulas", options.formulas, FORMULAS)
     if options.new_classes and not options.model:
@@ -240,7 +255,7 @@ class _Run:
             raise problem
         encoder = copy.deepcopy(self.encoder)
         try:
-            made = self.evaluation.update(chunk.X if encoder is None else encoder.learn_transform(chunk.X), chunk.y)
+            made = self.evaluation.update(encode(encoder, chunk), chunk.y, chunk.time)
         except ValueError as error:
             raise refused(error, self.model, chunk, self.stream.name, self.stream.target) from None
         self.encoder = encoder  # what it has learned from rows that the model has learned too

@@ -228,7 +228,7 @@ def test_memory_is_bounded_by_the_input(case, measure):
 
 def test_the_limit_of_features_can_be_raised():
     with pytest.raises(ValueError, match="max_features"):
-        list(open_stream(b"1 70000:1\n"))
+        list(open_stream(b"1 70000:1\n", sparse=False))
     assert next(open_stream(b"1 70000:1\n", max_features=70_000)).X.shape == (1, 70_000)
     assert next(open_stream(b"1 7:1\n", n_features=70_000)).X.shape == (1, 70_000)
     data = wide(3, 30)
@@ -243,7 +243,7 @@ def test_the_limit_of_features_can_be_raised():
 
 def test_wide_rows_come_in_small_chunks():
     for data in (wide(300, 5000), b"1 5000:1\n" * 300):
-        chunks = list(open_stream(data))
+        chunks = list(open_stream(data, sparse=False))
         assert len(chunks) > 1
         assert max(chunk.X.size for chunk in chunks) <= 1 << 19
         assert sum(map(len, chunks)) == 300

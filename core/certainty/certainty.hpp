@@ -24,11 +24,15 @@ struct Conformal {
         Sketch::each(s.sketch, f);
     }
 
-    // share: of the values before that were less strange
-    void learn(double share, double value, double weight) {
-        if (sketch.total > 0)
-            for (int k = 0; k < levels; ++k)
-                alphas[k] += step * missed[k] * (missed[k] - (share > 1.0 - alphas[k] ? 1.0 : 0.0));
+    // low: small values are the strange ones
+    template <bool low> void learn(double value, double weight) {
+        if (sketch.total > 0) {
+            const double below = sketch.weight_below(value), less = low ? sketch.total - below : below;
+            for (int k = 0; k < levels; ++k) {
+                const auto hit = static_cast<double>(less > (1.0 - alphas[k]) * sketch.total);
+                alphas[k] += step * missed[k] * (missed[k] - hit);
+            }
+        }
         sketch.add(value, weight);
     }
 };
@@ -84,38 +88,38 @@ struct Certainty {
         if (!std::isfinite(f) || weight == 0) return;
         const double p = task == Task::log_odds ? links::sigmoid(f) : calibration.learn(f, second, weight);
         const double strange = second ? 1.0 - p : p;
-        conformal.learn(conformal.sketch.below(strange), strange, weight);
+        conformal.learn<false>(strange, weight);
     }
     // q: room for two rows of classes
     void learn_many(const double* f, int classes, int label, double* q, double weight) {
         if (weight == 0) return;
         for (int k = 0; k < classes; ++k)
             if (std::isnan(f[k]) || f[k] == std::numeric_limits<double>::infinity()) return;
-        if (label >= 0 && label < classes && std::isfinite(f[label])) {
+        const bool known = label >= 0 && label < classes && std::isfinite(f[label]);
+        double p = 0;
+        if (task == Task::classes) {
+            p = calibration.learn(f, classes, label, q, weight);
+        } else if (known) {
             probability(f, classes, q);
-            const double strange = 1.0 - q[label];
-            conformal.learn(conformal.sketch.below(strange), strange, weight);
+            p = q[label];
         }
-        if (task == Task::classes) calibration.learn(f, classes, label, q, weight);
+        if (known) conformal.learn<false>(1.0 - p, weight);
     }
     // residual: y - f, in units of the deviation if the model has one
     void learn_real(double residual, double weight) {
         const double strange = std::abs(residual);
         if (!std::isfinite(strange) || weight == 0) return;
-        conformal.learn(conformal.sketch.below(strange), strange, weight);
+        conformal.learn<false>(strange, weight);
     }
     void learn_novelty(double f, double weight) {
         if (!std::isfinite(f) || weight == 0) return;
-        conformal.learn(1.0 - conformal.sketch.below(f), f, weight);
+        conformal.learn<true>(f, weight);
     }
     // Whether numbers from outside are ones that learning can make.
     bool sound() const {
         bool fits = true;
         each(*this, [&](const char*, const double& field) { fits = fits && std::isfinite(field); });
-        const Sketch& s = conformal.sketch;
-        fits = fits && s.octave == std::floor(s.octave) && std::abs(s.octave) < 1100 && s.gain >= 1 &&
-               s.gain <= 2 * Sketch::largest_gain && s.total >= 0;
-        for (const double weight : s.weights) fits = fits && weight >= 0;
+        fits = fits && conformal.sketch.sound();
         for (const double alpha : conformal.alphas) fits = fits && alpha >= -1 && alpha <= 2;
         return fits && (task != Task::classes || calibration.sound());
     }

@@ -175,6 +175,9 @@ void bind_certainties(nb::module_& m) {
                  const auto mine = look(self, [&] { return self.fields(); });
                  return mine == look(other, [&] { return other.fields(); });
              })
+        .def(
+            "sound", [](const Sure& self) { return look(self, [&] { return self.sound(); }); },
+            "Whether the numbers are ones that learning can make.")
         .def("widen", [](Sure& self) { change(self, [&] { self.calibration.widen(); }); })
         .def(
             "learn_two",

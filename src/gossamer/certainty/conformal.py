@@ -151,4 +151,12 @@ class Certainty:
         own = self.calibration
         first = [*own.two, *own.many, *own.curve.shifts, *own.curve.curvatures] if self.task == "classification" else []
         sketch = self.conformal.sketch
-        return [*first, *self.conformal.alphas, sketch.octave, sketch.gain, sketch.total, *sketch.weights]
+        return [
+            *first,
+            *self.conformal.alphas,
+            sketch.octave,
+            sketch.gain,
+            sketch.total,
+            *sketch.weights,
+            *sketch.blocks,
+        ]

@@ -60,10 +60,10 @@ struct Sketch {
         return std::min(total, sum + weights[bin] * (bin > 0 ? part_of(value) : share_of_first(value)));
     }
 
-    // where the weight begins
-    double lowest() const {
-        for (int i = 0; i < bins; ++i)
-            if (weights[i] > 0) return edge(i);
+    // where the weight ends
+    double highest() const {
+        for (int i = bins - 1; i >= 0; --i)
+            if (weights[i] > 0) return edge(i + 1);
         return 0.0;
     }
 
@@ -139,7 +139,7 @@ private:
     void lower() {  // by four octaves
         const int shift = 4 * per_octave;
         octave -= 4;
-        for (int i = bins - shift; i < bins - 1; ++i) weights[bins - 1] += weights[i];
+        for (int i = bins - 1 - shift; i < bins - 1; ++i) weights[bins - 1] += weights[i];
         for (int i = bins - 2; i > shift; --i) weights[i] = weights[i - shift];
         for (int i = 1; i <= shift; ++i) weights[i] = 0.0;
         sum_blocks();

@@ -70,9 +70,9 @@ class Sketch:
         part = min(1.0, (value - low) / (high - low)) if high > low else 0.0
         return min(1.0, (sum(self.weights[:place]) + self.weights[place] * part) / self.total)
 
-    def lowest(self) -> float:
-        """Where the weight begins."""
-        return next((self._edge(i) for i, weight in enumerate(self.weights) if weight > 0), 0.0)
+    def highest(self) -> float:
+        """Where the weight ends."""
+        return max((self._edge(i + 1) for i, weight in enumerate(self.weights) if weight > 0), default=0.0)
 
     def quantile(self, share: float) -> float:
         """The least value with this share of the weight below it; infinite for a share of 1, -infinite below 0."""
@@ -116,6 +116,6 @@ class Sketch:
         shift = 4 * PER_OCTAVE
         self.octave -= 4
         last = self.weights[-1]
-        for weight in self.weights[BINS - shift : -1]:
+        for weight in self.weights[BINS - 1 - shift : -1]:
             last += weight
         self.weights = [self.weights[0], *[0.0] * shift, *self.weights[1 : BINS - 1 - shift], last]

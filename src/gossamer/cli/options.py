@@ -105,6 +105,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
                        "width; alarms")  # fmt: skip
     group.add_argument("--positive", metavar="LABEL", help="the class that precision, recall, f1 and auc are about "
                        "(default: the second of two; the mean over more)")  # fmt: skip
+    group.add_argument("--span", type=int, metavar="N", help="novelty: scores are means over about N rows (20), "
+                       "so that anomalies that last stand out; alarms are of single rows")  # fmt: skip
     group.add_argument("--window", type=int, metavar="N", help="rows of a line of the trace (default: 100, doubled as "
                        "the stream gets longer)")  # fmt: skip
 
@@ -148,6 +150,8 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
     )  # fmt: skip
 
 
+#: Rows over which the scores of a detector are means.
+SPAN = 20
 #: The metrics of --proba and of --interval.
 PROBA, INTERVAL = ("log_loss", "brier", "calibration"), ("coverage", "width")
 
@@ -168,6 +172,12 @@ def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -
         found["metrics"] = [*usual, *(metric for metric in more if metric not in usual)]
         if name == "interval":
             found["coverage"] = value
+    if task == "novelty":
+        found["span"] = SPAN if options.span is None else options.span
+    elif options.span is not None:
+        from gossamer import _checks
+
+        raise _checks.wrong("run", "span", "left out where the task is not novelty detection", options.span)
     if task == "novelty" and kind:
         found["anomaly"] = label_of("anomaly", options.anomaly, kind)
     if options.positive is not None:

@@ -34,7 +34,7 @@ ON_ERROR = ("save", "stop", "skip")
 SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing", "delimiter", "header", "n_features",
         "decimal", "encoding", "na_values", "max_features", "task", "learner", "kernel", *MODEL, "scale", "forget",
         "window", "delay", "anomaly", "out_format", "alarms", "model", "metrics", "positive", "formulas", "on_error",
-        "new_classes", "proba", "interval", "alarms_drift")  # fmt: skip
+        "new_classes", "proba", "interval", "alarms_drift", "span")  # fmt: skip
 
 
 def work(options: argparse.Namespace) -> None:

@@ -27,6 +27,7 @@ LAYERS = {
     "river": ("other faces: dict rows, a model per key, pixels, pictures, theorems", FACES),
     "store": ("State and bytes; predict, then learn, and count; files and pipes", FACES),
     "estimators": ("scikit-learn: validates rows, encodes labels, names four parts", MODEL),
+    "rows": ("what a row is: kinds, gaps, categories, clocks", MODEL),
     "mixture": ("experts over all settings, mixed by weights", MODEL),
     "certainty": ("scores become probabilities, intervals and alarms", MODEL),
     "learner": ("Learner: a kernel, a loss, a rule, a budget", MODEL),

@@ -35,7 +35,7 @@ ORDER = {
         "sweeps",
         "algorithms",
     ],
-    "Faces": ["sklearn", "river", "cli", "streams", "store", "video", "additive", "bank", "spark", "serve"],
+    "Faces": ["rows", "sklearn", "river", "cli", "streams", "store", "video", "additive", "bank", "spark", "serve"],
     "Running": ["operations"],
     "Evidence": ["made/gallery", "made/experiments/README", "benchmarks", "performance", "reliability", "platforms"],
     "Reference": ["made/api/gossamer"],

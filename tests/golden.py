@@ -683,7 +683,7 @@ def river_cases() -> Iterator[Case]:
     for name in sorted(river.__all__):
         part = getattr(river, name)
         task = getattr(gossamer, name, None)
-        if task is None:
+        if task is None or name == "RowEncoder":
             continue
         for setting, parameters in settings_of(part).items():
             for kind in kinds_of(task()):
@@ -877,11 +877,11 @@ def bank_of_file(model: Any, dumps: dict[str, bytes]) -> Items:
 
 # -------------------------------------------------------------------------------------------------------- command line
 
-SHOPS = "run shops.csv --target sold --ignore price,kind --missing mean"
+SHOPS = "run shops.csv --target sold --ignore price,kind --missing fill"
 PRICE = "run shops.csv --target price --ignore kind,sold --missing skip"
-KIND = "run shops.csv --target kind --ignore price,sold --missing mean"
+KIND = "run shops.csv --target kind --ignore price,sold --missing fill"
 PLANT = "run plant.libsvm"
-NOVEL = "run shops.csv --ignore price,kind,sold --missing mean"
+NOVEL = "run shops.csv --ignore price,kind,sold --missing fill"
 #: Commands that run one after the other in a folder with the two files; what they print and write is hashed.
 COMMANDS: dict[str, list[str]] = {
     "run": [SHOPS, PRICE, KIND, PLANT, NOVEL],
@@ -893,17 +893,17 @@ COMMANDS: dict[str, list[str]] = {
     "run, window": [f"{SHOPS} --window 40 --trace timed1.csv", f"{PRICE} --window 25 --trace timed2.csv"],
     "run, delay": [f"{SHOPS} --delay 10 --out p.csv", f"{PLANT} --delay 3"],
     "run, no scale": [f"{SHOPS} --no-scale", f"{PLANT} --forget 0.01"],
-    "run, columns": ["run shops.csv --target sold --columns size,shop --missing mean --categories 2"],
-    "run, kinds": ["run shops.csv --target sold --ignore price,kind --missing mean --kinds day=text"],
+    "run, columns": ["run shops.csv --target sold --columns size,shop --missing fill --categories 2"],
+    "run, kinds": ["run shops.csv --target sold --ignore price,kind --missing fill --kinds day=category"],
     "run, novelty": [f"{NOVEL} --nu 0.1 --learner norma", f"{SHOPS} --task novelty --anomaly yes",
                      f"{NOVEL} --learner svmd"],
     "run, metrics": [f"{SHOPS} --loss logistic --metrics error,f1,auc,log_loss,precision,recall --positive no",
                      f"{PRICE} --metrics mae,rmse,pinball --loss pinball --quantile 0.8"],
-    "save and predict": [f"{SHOPS} --save m.gsm", "predict m.gsm shops.csv --missing mean",
-                         "predict m.gsm shops.csv --missing mean --out q.jsonl", f"{SHOPS} --model m.gsm"],
+    "save and predict": [f"{SHOPS} --save m.gsm", "predict m.gsm shops.csv --missing fill",
+                         "predict m.gsm shops.csv --missing fill --out q.jsonl", f"{SHOPS} --model m.gsm"],
     "save and predict, three classes": [f"{KIND} --save m.gsm --budget 20", "predict m.gsm shops.csv --missing skip"],
     "save and predict, numbers": [f"{PLANT} --save m.gsm --budget project:12", "predict m.gsm plant.libsvm"],
-    "save and predict, novelty": [f"{NOVEL} --save m.gsm", "predict m.gsm shops.csv --missing mean --alarms"],
+    "save and predict, novelty": [f"{NOVEL} --save m.gsm", "predict m.gsm shops.csv --missing fill --alarms"],
     "checkpoint": [f"{SHOPS} --checkpoint c.gsm --every 60 --out p.csv",
                    f"{SHOPS} --checkpoint c.gsm --resume --out p.csv"],
     "inspect": ["inspect store-v1.gsm", "inspect store-v1.gsm --json"],

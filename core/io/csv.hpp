@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 #include <locale.h>
 
@@ -28,6 +29,7 @@ struct CsvLayout {
     std::size_t width = 0, texts = 0;     // columns of the matrix, texts
     std::vector<std::string> missing;     // texts of a missing value
     std::vector<double> missing_numbers;  // numbers that mark a missing value
+    bool lenient = false;                 // a feature that is no number is missing; else the record is wrong
 };
 
 enum class CsvError { none, too_few, too_many, not_number, not_finite, after_quote, open_quote };
@@ -48,7 +50,8 @@ struct CsvRows {
     CsvError error = CsvError::none;
     std::size_t error_column = 0, error_fields = 0;
     std::string error_text;
-    std::deque<std::string> unescaped;  // owns the fields with doubled quotes
+    std::vector<std::pair<std::size_t, std::string>> strays;  // the columns and texts that were taken for missing
+    std::deque<std::string> unescaped;                        // owns the fields with doubled quotes
 };
 
 // The C locale, not the user's.
@@ -99,9 +102,11 @@ public:
             out.starts.back() = p - begin;
             out.lines.back() = line;
             const std::int64_t missing = out.missing;
+            const std::size_t strays = out.strays.size();
             if (record(row) != Outcome::done) {
                 drop(row);
                 out.missing = missing;
+                out.strays.resize(strays);
                 break;
             }
             out.starts.push_back(p - begin);
@@ -154,7 +159,7 @@ private:
             After after = After::other;
             if (slot >= 0 || slot == Slots::target) {
                 double& place = slot >= 0 ? out.matrix[row * layout.width + slot] : out.target[row];
-                const Outcome outcome = number(column, place, after);
+                const Outcome outcome = number(column, place, after, layout.lenient && slot >= 0);
                 if (outcome != Outcome::done) return outcome;
             } else {
                 std::string_view text;
@@ -171,9 +176,9 @@ private:
         }
     }
 
-    Outcome number(std::size_t column, double& place, After& after) {
+    Outcome number(std::size_t column, double& place, After& after, bool lenient) {
         while (p != end && blank(*p)) ++p;
-        if (!plain) return other_number(column, place, after);
+        if (!plain) return other_number(column, place, after, lenient);
         const char* start = p;
         p = read_double(p, end, place);
         // words (nan, inf, nan(...)) are left to the whole field: a delimiter may be inside of what was read
@@ -183,17 +188,21 @@ private:
             if (after != After::other) return Outcome::done;
         }
         p = start;
-        return other_number(column, place, after);
+        return other_number(column, place, after, lenient);
     }
 
     // Quoted, missing, with another decimal sign or no number at all. Not inlined: the fast path stays short.
-    [[gnu::noinline]] Outcome other_number(std::size_t column, double& place, After& after) {
+    [[gnu::noinline]] Outcome other_number(std::size_t column, double& place, After& after, bool lenient) {
         std::string_view text;
         const Outcome outcome = field(column, text, after);
         if (outcome != Outcome::done) return outcome;
         if (is_missing(text)) return place = nan, ++out.missing, Outcome::done;
         const bool whole = whole_number(text, place);
         if (whole && !std::isinf(place)) return finish(place);
+        if (lenient) {
+            out.strays.emplace_back(column, text.substr(0, 80));
+            return place = nan, ++out.missing, Outcome::done;
+        }
         out.error = whole ? CsvError::not_finite : CsvError::not_number;
         out.error_column = column;
         out.error_text = std::string(text.substr(0, 80));

@@ -292,6 +292,7 @@ template <class T> void bind_finite(nb::module_& m, const char* name) {
 void bind_bank(nb::module_& m);       // bindings_bank.cpp
 void bind_certainty(nb::module_& m);  // bindings_certainty.cpp
 void bind_csv(nb::module_& m);        // bindings_csv.cpp
+void bind_encoder(nb::module_& m);    // bindings_encoder.cpp
 void bind_mixture(nb::module_& m);    // bindings_mixture.cpp
 void bind_rows(nb::module_& m);       // bindings_rows.cpp
 void bind_video(nb::module_& m);      // bindings_video.cpp
@@ -301,6 +302,7 @@ NB_MODULE(_core, m) {
     m.def(
         "isa", [] { return std::string(tiles<double>().name); }, "The instruction set in use.");
     bind_csv(m);
+    bind_encoder(m);
     bind_mixture(m);
     bind_rows(m);
     bind_certainty(m);

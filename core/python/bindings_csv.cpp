@@ -18,12 +18,12 @@ void bind_csv(nb::module_& m) {
         "parse_csv",
         [](nb::bytes data, std::size_t start, bool final, char delimiter, const std::vector<int>& slots,
            std::size_t width, std::size_t texts, const std::vector<std::string>& missing, std::size_t rows,
-           char decimal, const std::vector<double>& missing_numbers) {
+           char decimal, const std::vector<double>& missing_numbers, bool lenient) {
             if (start > data.size() || slots.empty()) throw std::invalid_argument("start and slots must fit.");
             for (const int slot : slots)
                 if (slot >= static_cast<int>(width) || slot <= Slots::first_text - static_cast<int>(texts))
                     throw std::invalid_argument("A slot must lie in the matrix or be a text.");
-            const CsvLayout layout{delimiter, decimal, slots, width, texts, missing, missing_numbers};
+            const CsvLayout layout{delimiter, decimal, slots, width, texts, missing, missing_numbers, lenient};
             const char* begin = data.c_str() + start;
             const char* end = data.c_str() + data.size();
             CsvRows out;
@@ -54,6 +54,10 @@ void bind_csv(nb::module_& m) {
             result["starts"] = array(std::move(out.starts), {n + 1});
             result["lines"] = array(std::move(out.lines), {n + 1});
             result["missing"] = out.missing;
+            nb::list strays;
+            for (const auto& [column, text] : out.strays)
+                strays.append(nb::make_tuple(column, nb::bytes(text.data(), text.size())));
+            result["strays"] = strays;
             result["error"] = errors[static_cast<int>(out.error)];
             result["column"] = out.error_column;
             result["fields"] = out.error_fields;
@@ -61,6 +65,6 @@ void bind_csv(nb::module_& m) {
             return result;
         },
         "data"_a, "start"_a, "final"_a, "delimiter"_a, "slots"_a, "width"_a, "texts"_a, "missing"_a, "rows"_a,
-        "decimal"_a = '.', "missing_numbers"_a = std::vector<double>{},
+        "decimal"_a = '.', "missing_numbers"_a = std::vector<double>{}, "lenient"_a = false,
         "The whole records of data[start:], at most ``rows``, up to the first that is wrong.");
 }

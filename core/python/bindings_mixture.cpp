@@ -16,9 +16,7 @@ using namespace gossamer;
 
 namespace {
 
-template <class Opinion> struct Kind {
-    using Type = Opinion;
-};
+template <class Opinion> struct Kind { using Type = Opinion; };
 
 // calls work(Kind<Opinion>) for the opinion of this name
 template <class Work> void with_kind(const std::string& name, Work&& work) {
@@ -74,5 +72,6 @@ void bind_mixture(nb::module_& m) {
         },
         "kind"_a, "scores"_a, "variances"_a.none(), "y"_a.none(), "importance"_a.none(), "opinions"_a, "weights"_a,
         "credits"_a, "share"_a, "keep"_a, "out"_a,
-        "Mix the scores of experts (experts, rows, outputs) into out; with y, learn the weights, opinions and credits.");
+        "Mix the scores of experts (experts, rows, outputs) into out; with y, learn the weights, opinions and "
+        "credits.");
 }

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from gossamer.exceptions import CollapseWarning, DivergenceWarning, ParameterError
     from gossamer.learner import Learner
     from gossamer.losses import Taxonomy, taxonomy
+    from gossamer.rows import RowEncoder
     from gossamer.store import load, loads as from_bytes
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "ProjectionClassifier",
     "ProjectionRegressor",
     "ROMMAClassifier",
+    "RowEncoder",
     "SILKClassifier",
     "SILKDetector",
     "SILKRegressor",
@@ -111,6 +113,7 @@ _HOMES = {
     "exceptions": "CollapseWarning DivergenceWarning ParameterError",
     "learner": "Learner",
     "losses": "Taxonomy taxonomy",
+    "rows": "RowEncoder",
     "store": "load from_bytes",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -170,8 +170,8 @@ def not_finite(owner: object, X: Array) -> ValueError:
     return wrong(owner, "X", "finite, without NaN or infinity", Entry(str(X[row, column]), int(row), int(column)))
 
 
-def vector(owner: object, parameter: str, values: Any, length: int) -> Floats:
-    """Validate a finite float64 vector of the given length."""
+def vector(owner: object, parameter: str, values: Any, length: int, finite: bool = True) -> Floats:
+    """Validate a float64 vector of the given length; ``finite``: whether its entries are looked at, too."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
@@ -185,6 +185,8 @@ def vector(owner: object, parameter: str, values: Any, length: int) -> Floats:
     if array.ndim != 1 or array.shape[0] != length:
         raise wrong(owner, parameter, f"a vector with one entry per row ({length})", array.shape)
     array = np.ascontiguousarray(array, dtype=np.float64)
+    if not finite:
+        return array
     low, high = _core.extent(array)  # in one pass; infinite if there are no entries
     if array.size and not (math.isfinite(low) and math.isfinite(high)):
         row = int(np.argmin(np.isfinite(array)))

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from parts import KINDS, by_name, classes, label
 
 import gossamer
-from gossamer import OnlineScaler, _registry, cli, pipeline, store
+from gossamer import RowEncoder, _registry, cli, pipeline, store
 from gossamer.budgets import Forgetron, Sublinear
 from gossamer.cli import evaluation, parts
 from gossamer.evaluate import Prequential
@@ -86,14 +86,15 @@ def test_the_target_is_enough(target, ignore, task, best, shops, capsys):
 
 
 def test_the_result_is_that_of_the_library(shops, tmp_path, capsys):
-    """The command is a pipeline of scaler and learner on a stream, and its numbers are theirs."""
+    """The command is a pipeline of encoder and learner on a stream, and its numbers are theirs."""
     options = ["--target", "sold", "--ignore", "price,kind", "--C", 2, "--budget", 50, "--gamma", 0.3]
     saved, out = tmp_path / "m.gsm", tmp_path / "p.csv"
     code, _, _ = run(capsys, "run", shops, *options, "--save", saved, "--out", out, "--window", 500)
     assert code == 0
-    model = pipeline(OnlineScaler(), gossamer.SILKClassifier(Gaussian(0.3), C=2.0, budget=50))
+    rows = open_stream(shops, "sold", ignore=["price", "kind"], encode=False)
+    encoder = RowEncoder(rows.schema.plan)
+    model = pipeline(encoder, gossamer.SILKClassifier(Gaussian(0.3), C=2.0, budget=50))
     evaluated = Prequential(model, every=500)
-    rows = open_stream(shops, "sold", ignore=["price", "kind"])
     made = [evaluated.update(chunk.X, chunk.y) for chunk in rows]
     written = list(csv.DictReader(io.StringIO(out.read_text())))
     assert [int(row["prediction"] or -1) for row in written[1:]] == made[0].labels.tolist()[1:]
@@ -157,7 +158,7 @@ def test_every_part_is_an_option(kind, part, shops, capsys, tmp_path):
     others = {"kernel": "gaussian:gamma=0.2"} | others if kind != "kernel" else others
     chosen = {**others, kind: text_of(part)}
     options = [word for name, text in chosen.items() for word in (f"--{name}", text)]
-    where = ["--ignore", ignored, *(["--target", column] if column else []), "--missing", "mean"]
+    where = ["--ignore", ignored, *(["--target", column] if column else []), "--missing", "fill"]
     scale = ["--no-scale"] if part in (Brownian, Spline) else []
     code, _, err = run(capsys, "run", shops, *where, *options, *scale, "--save", tmp_path / "m.gsm", "--quiet")
     if code and part in (Brownian, Spline):
@@ -226,8 +227,8 @@ def test_saved_models_predict_and_go_on(target, ignore, ending, shops, tmp_path,
     """A model learned in two halves is that of one run; predict says what the model says, without learning."""
     lines = shops.read_text().splitlines()
     halves = [tmp_path / "first.csv", tmp_path / "second.csv"]
-    halves[0].write_text("\n".join(lines[:701]) + "\n")
-    halves[1].write_text("\n".join([lines[0], *lines[701:]]) + "\n")
+    halves[0].write_text("\n".join(lines[:1101]) + "\n")
+    halves[1].write_text("\n".join([lines[0], *lines[1101:]]) + "\n")
     names = ["--ignore", ignore, *([] if target is None else ["--target", target])]
     one, two, out = tmp_path / "one.gsm", tmp_path / "two.gsm", tmp_path / f"p.{ending}"
     assert run(capsys, "run", shops, *names, "--save", one, "--quiet")[0] == 0
@@ -239,10 +240,10 @@ def test_saved_models_predict_and_go_on(target, ignore, ending, shops, tmp_path,
     assert one.read_bytes() == two.read_bytes()
     text = out.read_text()
     rows = list(csv.DictReader(io.StringIO(text)) if ending == "csv" else map(json.loads, text.splitlines()))
-    assert [int(row["row"]) for row in rows] == list(range(1, 801))
+    assert [int(row["row"]) for row in rows] == list(range(1, 401))
     loaded = gossamer.load(one)
-    X = np.concatenate([chunk.X for chunk in open_stream(halves[1], target, ignore=ignore.split(","))])
-    said = loaded["model"].predict(X)
+    stream = open_stream(halves[1], target, ignore=ignore.split(","), encode=False)
+    said = np.concatenate([loaded["model"].predict(chunk.X) for chunk in stream])
     if target == "kind":
         assert [row["prediction"] for row in rows] == said.tolist()
         assert float(err.split("error ")[1].split()[0]) < 0.3
@@ -270,9 +271,10 @@ def test_predict_needs_the_columns_and_not_the_target(shops, tmp_path, capsys):
     assert code == 1
     assert "few.csv must have the column 'size'" in err
     few.write_text("shop,size,open\nrome,1,true\nrome,big,true\n")
-    code, _, err = run(capsys, "predict", model, few)
+    code, _, err = run(capsys, "predict", model, few, "--missing", "error")
     assert code == 1
     assert "row 2 (line 3), column 'size'" in err
+    assert run(capsys, "predict", model, few)[0] == 0
 
 
 def test_inspect_tells_what_is_there(shops, tmp_path, capsys):
@@ -284,7 +286,7 @@ def test_inspect_tells_what_is_there(shops, tmp_path, capsys):
         assert run(capsys, "run", shops, "--target", "kind", *options)[0] == 0
         code, out, _ = run(capsys, "inspect", model)
         assert code == 0
-        for words in ("task: classification", "size: number", "OnlineScaler", *more):
+        for words in ("task: classification", "size: number", "RowEncoder", *more):
             assert words in out
     code, out, _ = run(capsys, "inspect", model, "--json")
     assert json.loads(out)["value"]["task"] == "classification"
@@ -420,6 +422,7 @@ def test_bad_rows_are_named(row, line, words, tmp_path, capsys):
     path = tmp_path / "bad.csv"
     path.write_text("\n".join(lines) + "\n")
     marks = ["--checkpoint", tmp_path / "c.gsm", "--every", 300, "--save", tmp_path / "m.gsm", "--quiet"]
+    marks += ["--missing", "error"]
     out = ["--out", tmp_path / "o.csv"]
     code, err = told(capsys, "run", path, "--target", "y", *marks, *out)
     assert code == 1
@@ -443,7 +446,8 @@ def test_a_label_never_seen_is_learned_and_a_column_that_goes_is_named(tmp_path,
     assert gossamer.load(tmp_path / "m.gsm")["model"].classes_.tolist() == ["a", "b", "late"]
     del rows[1204]["b"]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    code, err = told(capsys, "run", path, "--target", "y", "--quiet")
+    assert run(capsys, "run", path, "--target", "y", "--quiet")[0] == 0
+    code, err = told(capsys, "run", path, "--target", "y", "--quiet", "--missing", "error")
     assert code == 1
     assert "row 1205, column 'b'" in re.sub(r" \(line \d+\)", "", err)
 
@@ -472,7 +476,7 @@ def test_a_resumed_run_has_the_same_options(shops, tmp_path, capsys):
     """What the result depends on must be as it was; the error names the option."""
     options = ["run", shops, "--target", "price", "--C", 0.3, "--checkpoint", tmp_path / "c.gsm", "--quiet"]
     assert run(capsys, *options)[0] == 0
-    for other in (["--gamma", 2], ["--learner", "norma"], ["--missing", "mean"], ["--out", tmp_path / "o.csv"]):
+    for other in (["--gamma", 2], ["--learner", "norma"], ["--missing", "skip"], ["--out", tmp_path / "o.csv"]):
         code, err = told(capsys, *options, "--resume", *other)
         assert code == 2
         assert f"{other[0]} must be" in err

@@ -136,7 +136,7 @@ def make_libsvm(rng: random.Random) -> tuple[bytes, dict]:
 
 def more_options(rng: random.Random, options: dict) -> dict:
     """Options that all formats have."""
-    options["missing"] = rng.choice(["error", "error", "skip", "mean"])
+    options["missing"] = rng.choice(["error", "fill", "skip", "fill"])
     if rng.random() < 0.1:
         options["na_values"] = rng.sample(["u", "-2.5", 1, "Rome", 0.5, "NA"], 2)
     if rng.random() < 0.1:

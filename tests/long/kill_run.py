@@ -57,7 +57,7 @@ def regression_with_holes(folder: Path) -> list[str]:
     for row in rows[::7]:
         row["b"] = None
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return ["data.jsonl", "--target", "y", "--missing", "mean", "--out", "out.csv", "--learner", "norma"]
+    return ["data.jsonl", "--target", "y", "--missing", "fill", "--out", "out.csv", "--learner", "norma"]
 
 
 def novelty_from_a_pipe(folder: Path) -> list[str]:

@@ -24,9 +24,13 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from gossamer import _core
+from gossamer import _core, streams
 from gossamer.cli import main
-from gossamer.streams import open_stream
+
+
+def open_stream(source, *args, missing="error", **options):
+    """Strict unless said: most tests are about what is refused."""
+    return streams.open_stream(source, *args, missing=missing, **options)
 
 
 def outcome(data, size=8192, **options):
@@ -136,7 +140,7 @@ def test_time_is_linear(shape):
                 data = GROWING[shape](size)
                 start = time.process_time()
                 form = "jsonl" if data[:1] == b"{" else None
-                outcome(data, format=form, missing="mean", **({"bad_rows": "skip"} if "bad" in shape else {}))
+                outcome(data, format=form, missing="fill", **({"bad_rows": "skip"} if "bad" in shape else {}))
                 spent.append(time.process_time() - start)
                 assert spent[-1] < 2, f"{spent[-1]:.1f} s for {len(data)} bytes"
             ratios.append(spent[1] / max(spent[0], 0.01))
@@ -195,7 +199,7 @@ HEAVY = {
     "texts with many features": lambda: (wide(200, 1900, lambda row, column: b"x%d" % (row % 32)), {}),
     "a long class": lambda: (b"a,y\n" + b"1,u\n" * 8000 + b"1," + b"v" * 100_000 + b"\n", {"target": "y"}),
     "columns of few objects": lambda: (b"".join(b'{"a%d": 1, "b%d": 2}\n' % (i, i) for i in range(5000)),
-                                       {"missing": "mean"}),
+                                       {"missing": "fill"}),
     "an object of many keys": lambda: (json.dumps({f"{i}": 1 for i in range(300_000)}).encode(), {}),
     "an object of many lists": lambda: (b'{"a": [' + b"[]," * 1_000_000 + b"0]}", {}),
     "a bomb of keys": lambda: (gzip.compress(b"{" + b",".join(b'"%x":1' % i for i in range(1_500_000)) + b"}", 1), {}),
@@ -316,7 +320,7 @@ CODES = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-
 @pytest.mark.parametrize("encoding", CODES)
 def test_every_encoding_gives_the_same_rows(encoding, tmp_path):
     """And every chunk size, archive and way in; and a stream that goes on."""
-    options = {"target": "y", "decimal": ",", "na_values": [-999, "unbekannt"], "missing": "mean"}
+    options = {"target": "y", "decimal": ",", "na_values": [-999, "unbekannt"], "missing": "fill"}
     expected = outcome(TABLE.encode(), **options)
     assert [row[0] for row, _ in expected[0]] == [1.5, 1.5, 2.25, 3.0]
     data = TABLE.encode(encoding)
@@ -351,7 +355,7 @@ def test_decimal_commas():
     plain = "a;b\n1.5;x\n-0.25e3;y\n.5;z\n7;x\n"
     assert outcome(plain.replace(".", ",").encode(), decimal=",") == outcome(plain.encode())
     assert outcome(b'a,b\n"1,5",2\n', decimal=",", delimiter=";")[0] or True
-    for text in (b"1.5", b"1,5,5", b"1.000,5", b",", b"1,5x"):
+    for text in (b"1.5", b"1,5,5", b",", b"1,5x"):
         rows, error = outcome(b"a;b\n1,5;2\n" + text + b";3\n", decimal=",", kinds={"a": "number"})
         assert len(rows) == 1
         assert "column 'a'" in error
@@ -374,12 +378,12 @@ def test_marks_of_missing_values_in_every_format(tmp_path):
     sources = [frame, frame.to_csv(index=False).encode(), lines, path]
     for source in sources:
         stream = open_stream(source, target="y", na_values=[-999, "unknown"], missing="skip")
-        assert stream.names == ["a", "b=u", "b=v", "b=(other)"]
+        assert stream.names == ["a", "a:missing", *(f"b:{i}" for i in (1, 2, 3, 4)), "b:other1", "b:other2"]
         assert [row for chunk in stream for row in chunk.rows] == [1, 4]
-        stream = open_stream(source, target="y", na_values=["-999", "unknown"], missing="mean")
+        stream = open_stream(source, target="y", na_values=["-999", "unknown"], missing="fill")
         assert next(stream).X[:, 0].tolist() == [1.0, 1.0, 3.0, 4.0]
     mixed = b'{"a": 1}\n{"a": "unknown"}\n{"a": 3}\n'
-    assert outcome(mixed, na_values=["unknown"], missing="skip")[0] == [((1.0,), None), ((3.0,), None)]
+    assert outcome(mixed, na_values=["unknown"], missing="skip")[0] == [((1.0, 0.0), None), ((3.0, 0.0), None)]
     assert outcome(b"1 1:5 2:-9\n0 1:6 2:7\n", na_values=[-9], missing="skip")[0] == [((6.0, 7.0), 0)]
     for wrong in ("NA", [None], [float("nan")], [True], 7):
         with pytest.raises(ValueError, match="'na_values' parameter"):
@@ -424,14 +428,14 @@ def test_each_column_is_described(tmp_path):
     assert [line.split(":")[0] for line in lines] == [
         "id (ignored)", "size", "price", "cost", "rate", "day", "open", "y (target)",
     ]  # fmt: skip
-    words = ["number", "decimal comma", "currency", "separators", "percent", "date", "boolean", "text"]
+    words = ["number", "'1,5'", "'$1,001.50'", "'1,000'", "'1%'", "gap, week, year", "boolean", "text"]
     assert all(word in line for word, line in zip(words, lines, strict=True)), lines
-    assert "?" not in "".join(open_stream(data, target="y", decimal=",").describe()[:2])
-    assert "2 missing" in open_stream(b"a,b\n1,2\n,3\n,4\n", missing="mean").describe()[0]
+    assert "written" not in "".join(open_stream(data, target="y", decimal=",").describe()[:2])
+    assert "2 missing" in open_stream(b"a,b\n1,2\n,3\n,4\n", missing="fill").describe()[0]
     assert len(open_stream(b"1 500:1\n").describe()) == 2
     assert open_stream(b"1 500:1\n").describe()[1].startswith("1 ... 500 (500 columns): number")
     frame = pd.DataFrame({"a": [1.0], "b": ["$5"]})
-    assert "currency" in open_stream(frame).describe()[1]
+    assert "written like '$5'" in open_stream(frame).describe()[1]
     stream = open_stream(data, target="y")
     kinds = [line.split(",")[0].split(": ")[1] for line in stream.describe()]
     again = open_stream(data, position=stream.position).describe()

@@ -121,6 +121,11 @@ class State:
         halves = {name: np.vstack([-share * values, share * values]) for name, values in rows.items() if len(values)}
         return self.replace(**halves, norm2=2 * share**2 * self.norm2, inner=2 * share**2 * self.inner, known=2)
 
+    def negated(self) -> State:
+        """The state of the score -f."""
+        signs = {name: -getattr(self, name) for name in HALVED}
+        return self.replace(**signs, offset=-self.offset, offset_sum=-self.offset_sum)
+
     def padded(self, width: int) -> State:
         """The state with columns of zeros at the end of its points, up to this width."""
         more = ((0, 0), (0, width - self.points.shape[1]))

@@ -28,6 +28,7 @@ from gossamer.estimators import certain, inputs, labels as _labels
 from gossamer.estimators.divergence import watch
 from gossamer.estimators.pipelines import last_step
 from gossamer.losses import Taxonomy
+from gossamer.rows.pending import Pending
 
 #: The fewest models that are in memory together while rows are learned.
 FEWEST = 1024
@@ -92,6 +93,8 @@ class ModelBank:
         self._labels: list[Any] = [] if self._given is None else list(self._given)
         self.errors: list[RowError] = []
         self.offset: Any = None
+        #: The rows that wait for labels, with counts of what became of the others.
+        self.pending = Pending()
         self.n_features_in_: int | None = None
         self._dtype: Any = None
         self._engine: Any = None
@@ -170,19 +173,46 @@ class ModelBank:
             raise
         return failed
 
+    def learn_labels(self, ids: Any, y: Any, *, time: Any = None) -> list[Any]:
+        """Learn labels of rows that ``predict(..., ids=...)`` was shown, in the order in which they come.
+
+        Returns the prediction that was made for each; None where the id is unknown, had its label already, or waited
+        too long: ``bank.pending.counts`` has the numbers of these. `commit` stores the rows that wait, too.
+        """
+
+        def learn(rows: Array, labels: Array, keys: list[Any]) -> None:
+            self.learn(keys, rows, labels)
+
+        return self.pending.join(ids, y, learn, time)
+
+    def keep_pending(self, limit: int = 1_000_000, ttl: Any = None, spill: str | None = None) -> ModelBank:
+        """How rows wait for their labels: the most of them, how long ("7 days"), a file of SQLite instead of memory."""
+        self.pending = Pending(limit, ttl, spill)
+        return self
+
     # -------------------------------------------------------------------------------------------------------- scoring
 
     def score(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
         """The decision function of each row's model; of a regressor, the prediction. ``unknown``: as in `predict`."""
         return self._score(keys, X, unknown)[0]
 
-    def predict(self, keys: Any, X: Any, *, unknown: str = "raise") -> Array:
+    def predict(self, keys: Any, X: Any, *, unknown: str = "raise", ids: Any = None, time: Any = None) -> Array:
         """The prediction of each row's model: a label, a number, or 1 and -1 of a detector.
+
+        ``ids``: remember the rows until `learn_labels` brings their labels; a key without a model has no answer then.
 
         ``unknown``: a key without a model is an error, a KeyError and a ValueError ("raise"), or its rows have no
         answer ("default"), as rows that are left out with ``errors="report"``: NaN for numbers, None for labels, 0 for
         a detector.
         """
+        if ids is not None:
+            made = self._predict(keys, X, "default")
+            rows = _checks.matrix(self, X, self.n_features_in_)
+            self.pending.add(ids, rows, made.tolist(), time, np.asarray(keys).tolist())
+            return made
+        return self._predict(keys, X, unknown)
+
+    def _predict(self, keys: Any, X: Any, unknown: str) -> Array:
         scores, winners = self._score(keys, X, unknown)
         if self._task == "regression":
             return scores
@@ -416,7 +446,8 @@ class ModelBank:
     def _metadata(self, offset: Any) -> dict[str, Any]:
         names = list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
         labels, classes = self._labels, self._given
-        return Manifest(self.template, self.n_features_in_, self._dtype, names, labels, classes, offset).facts()
+        facts = Manifest(self.template, self.n_features_in_, self._dtype, names, labels, classes, offset).facts()
+        return {**facts, "pending": self.pending.to_bytes()} if self.pending.event else facts
 
     def _open(self, path: Any) -> None:
         """Resume from the file, if it has models."""
@@ -431,6 +462,8 @@ class ModelBank:
         if manifest.classes != self._given:
             raise _checks.wrong(self, "classes", f"those of the file, {manifest.classes}", self._given)
         self._resume(manifest)
+        if (waiting := facts.get("pending")) is not None:
+            self.pending = Pending.from_bytes(waiting)
 
     def _resume(self, manifest: Manifest) -> None:
         self.offset, self._labels = manifest.offset, manifest.labels

@@ -93,9 +93,9 @@ def told(error: Exception, options: set[str]) -> tuple[str, bool]:
     ('--budget must be an int in [1, inf). Got 0 instead.', True)
     """
     from gossamer.exceptions import ParameterError
+    from gossamer.streams._chunk import BadRowError
     from gossamer.streams._schema import Setting
     from gossamer.streams._source import ChangedDataError
-    from gossamer.streams._stream import BadRowError
 
     if isinstance(error, ToldError):
         message, usage = told(error.cause, options)

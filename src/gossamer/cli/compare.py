@@ -12,10 +12,9 @@ from gossamer import _checks
 from gossamer._registry import split
 from gossamer.cli import told
 from gossamer.cli.evaluation import Evaluation
-from gossamer.cli.options import build, evaluation_options, open_data
+from gossamer.cli.options import build, evaluation_options, make_encoder, open_data, tunes_itself
 from gossamer.cli.parts import learners, refused
 from gossamer.cli.progress import Bar
-from gossamer.estimators import OnlineScaler
 
 #: Metrics for which higher is better.
 LARGE = {"accuracy", "precision", "recall", "f1", "auc"}
@@ -26,20 +25,21 @@ def work(options: argparse.Namespace) -> None:
     bar = Bar(options.data, on=not options.quiet)
     with open_data(options, chunk_rows=8192, task=options.task) as stream:
         specs = sorted(learners(stream.task)) if options.learners == "all" else split(options.learners)
-        models = {spec: build(spec, options, stream, strict=False) for spec in specs if spec}
+        scaling = {spec: tunes_itself(spec, stream.task) for spec in specs if spec}
+        encoders = {own: make_encoder(options, stream, spec) for spec, own in scaling.items()}  # two at most
+        models = {spec: build(spec, options, stream, encoders[own], strict=False) for spec, own in scaling.items()}
         measured = evaluation_options(options, stream, stream.task)
         runs = {spec: (model, Evaluation(model, **measured)) for spec, model in models.items()}
         if not runs:
             raise _checks.wrong("compare", "learners", "at least one name", options.learners)
-        scaler = OnlineScaler(options.forget) if options.scale else None
         seconds = dict.fromkeys(runs, 0.0)
         try:
             for chunk in stream:
-                X = chunk.X if scaler is None else scaler.learn_transform(chunk.X)
+                rows = {own: chunk.X if e is None else e.learn_transform(chunk.X) for own, e in encoders.items()}
                 for name, (model, run) in list(runs.items()):
                     start = time.perf_counter()
                     try:
-                        run.update(X, chunk.y)
+                        run.update(rows[scaling[name]], chunk.y)
                     except ValueError as error:
                         problem = refused(error, model, chunk, stream.name, stream.target)
                         if len(runs) == 1:

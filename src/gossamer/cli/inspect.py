@@ -27,12 +27,16 @@ def work(options: argparse.Namespace) -> None:
     value = facts["value"]
     if isinstance(value, dict) and value.get("kind") == KIND:
         facts["value"] = summarize_checkpoint(value)
+    elif isinstance(value, dict) and "schema" in value:
+        facts["value"] = {**value, "schema": _columns(value["schema"])}
     for line in lines(facts):
         print(line if len(line) <= WIDEST else line[: WIDEST - 4] + " ...")
 
 
 def summarize_checkpoint(value: dict[str, Any]) -> dict[str, Any]:
     """Describe a checkpoint: position, options, metrics, model."""
+    if "evaluation" not in value:  # of --labels
+        return {name: part for name, part in value.items() if name not in ("lines", "early", "rows", "labels")}
     evaluation, position = value["evaluation"], value["position"]
     given = {name: one for name, one in value["options"].items() if one not in (None, False, [], "")}
     records = evaluation["trace"]["records"]
@@ -50,9 +54,18 @@ def summarize_checkpoint(value: dict[str, Any]) -> dict[str, Any]:
         "records": len(records),
         "metrics": metrics,
         "late rows": sum(len(rows) for rows, _ in evaluation.get("late") or []),
-        "schema": position["schema"],
+        "schema": _columns(position["schema"]),
+        "encoder": value.get("encoder"),
         "model": value["model"],
     }
+
+
+def _columns(schema: Any) -> Any:
+    """The columns of a schema by name and kind, where they are told one by one."""
+    plan = schema.get("plan") if isinstance(schema, dict) else None
+    if not isinstance(plan, list) or not all(isinstance(column, dict) for column in plan):
+        return schema
+    return {**schema, "plan": [[str(column.get("name")), str(column.get("kind"))] for column in plan]}
 
 
 def _number(value: Any) -> str:
@@ -72,6 +85,8 @@ def lines(value: Any, name: str = "", depth: int = 0) -> list[str]:
         learned = value.get("learned", {})
         chosen = SHOWN.get(value["class"], [name for name in learned if name[0] != "_"])
         inside = {**value["parameters"], **{name: learned[name] for name in chosen if name in learned}}
+        if value["class"] == "RowEncoder":  # its columns are those of the schema
+            inside = {name: inside[name] for name in ("scale", "forget", "n_seen_") if name in inside}
         return [f"{space}{name}: {value['class']}", *lines(inside, "", depth + 1)]
     if isinstance(value, dict) and (not name or value):
         head = [f"{space}{name}:"] if name else []

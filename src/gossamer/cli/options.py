@@ -42,13 +42,14 @@ def add_data(parser: argparse.ArgumentParser, target: bool = True) -> None:
                            "-1 the last). Without: novelty detection")  # fmt: skip
         group.add_argument("--columns", type=_names, metavar="A,B,...", help="the features (default: all others)")
         group.add_argument("--ignore", type=_names, default=(), metavar="A,B,...", help="columns that are no features")
-        group.add_argument("--kinds", type=_pairs, metavar="COLUMN=KIND,...", help="number, boolean, date or text, for "
-                           "the target also integer, in place of what the first 1,000 rows look like")  # fmt: skip
-        group.add_argument("--categories", type=int, default=32, metavar="N", help="the most categories of a text "
-                           "column with a feature each (default: 32)")  # fmt: skip
+        group.add_argument("--kinds", type=_pairs, metavar="COLUMN=KIND,...", help="number, boolean, category, mixed, "
+                           "text, timestamp, cyclic:24, id or ignored (the target: number, integer, boolean, date or "
+                           "text), in place of what the first 1,000 rows look like")  # fmt: skip
+        group.add_argument("--categories", type=int, default=64, metavar="N", help="the most categories of a column "
+                           "with a feature each; the others share some (default: 64)")  # fmt: skip
     group.add_argument("--format", help="csv, jsonl, libsvm or parquet (default: by name, then by content)")
-    group.add_argument("--missing", default="error", help="what to do where a value is missing: error (the default), "
-                       "skip the row, or take the mean so far")  # fmt: skip
+    group.add_argument("--missing", default="fill", help="what to do where a value is missing or of another kind: fill "
+                       "(the default) takes the mean so far and says so in a feature; error; skip the row")  # fmt: skip
     group.add_argument("--delimiter", help="of CSV (default: found)")
     group.add_argument("--header", action=argparse.BooleanOptionalAction, default=None, help="CSV begins with names "
                        "(default: found)")  # fmt: skip
@@ -129,7 +130,7 @@ def default_learner(options: argparse.Namespace) -> str:
 
 
 def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None, schema: Schema | None = None,
-              position: Any = None, means: Any = None, keep_means: bool = False) -> Stream:  # fmt: skip
+              position: Any = None) -> Stream:  # fmt: skip
     """The stream of the options."""
     from gossamer.streams import open_stream
 
@@ -145,7 +146,7 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
     return open_stream(
         options.data, format=options.format, missing=options.missing, delimiter=options.delimiter,
         header=options.header, chunk_rows=chunk_rows, task=task, schema=schema, position=position,
-        means=means, keep_means=keep_means, bad_rows="skip" if getattr(options, "on_error", "") == "skip" else "error",
+        encode=False, bad_rows="skip" if getattr(options, "on_error", "") == "skip" else "error",
         **reading, **own,
     )  # fmt: skip
 
@@ -189,20 +190,45 @@ def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -
     return found
 
 
-def build(learner: str, options: argparse.Namespace, stream: Stream, strict: bool = True) -> Online:
+def make_encoder(options: argparse.Namespace, stream: Stream, learner: str) -> Any:
+    """What comes before the learner: an encoder of the columns; a scaler, or nothing, where all rows are numbers.
+
+    A learner without settings scales numbers itself, and also has experts on unscaled ones. Where there is more than
+    numbers, the encoder scales: places, hashes and circles have a scale of their own.
+    """
+    from gossamer.estimators import OnlineScaler
+    from gossamer.rows import RowEncoder
+
+    scale = options.scale
+    if scale and not options.forget and tunes_itself(learner, stream.task):
+        scale = not all(column.kind == "number" and not column.indicator for column in stream.schema.plan.used)
+    if stream.plain:
+        return OnlineScaler(options.forget) if scale else None
+    return RowEncoder(stream.schema.plan, scale=scale, forget=options.forget).settle()
+
+
+def build(learner: str, options: argparse.Namespace, stream: Stream, encoder: Any, strict: bool = True) -> Online:
     """An estimator as the options say, for a stream, which has a target unless the task is novelty."""
     from gossamer import _checks
-    from gossamer.cli.parts import make_kernel, make_learner, parsed
+    from gossamer.cli.parts import make_kernel, make_learner
 
     if stream.task != "novelty" and stream.target is None:
         raise _checks.wrong(options.command, "target", f"given for {stream.task}", None)
     try:
-        kernel = make_kernel(options.kernel, given(options), len(stream.names), options.scale, learner)
-        fixed = kernel if options.kernel or stream.task == "novelty" or parsed(learner)[0] != "auto" else None
-        own = {"scale": options.scale} if fixed is None else {}
-        return make_learner(learner, stream.task, fixed, {**given(options), **own}, strict)
+        width = getattr(encoder, "effective_width_", None) or len(stream.names)
+        kernel: Any = make_kernel(options.kernel, given(options), width, options.scale, learner)
+        own = {}
+        if tunes_itself(learner, stream.task):
+            scaled = encoder is not None and getattr(encoder, "scale", True)
+            kernel, own = kernel if options.kernel else None, {"scale": options.scale and not scaled}
+        return make_learner(learner, stream.task, kernel, {**given(options), **own}, strict)
     except ValueError as error:
         raise ToldError("", error, usage=True) from None
+
+
+def tunes_itself(learner: str, task: str) -> bool:
+    """Whether this is a learner without settings, which also scales."""
+    return learner.partition(":")[0].strip() == "auto" and task != "novelty"
 
 
 def label_of(option: str, text: str, kind: str | None) -> Any:

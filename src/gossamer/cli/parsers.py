@@ -97,6 +97,11 @@ def add_run(commands: Any) -> None:
     parser.add_argument("--new-classes", action="store_true", help="with --model: labels that it does not know join it "
                         "(default: an error that names them)")  # fmt: skip
     parser.add_argument("--delay", type=int, default=0, metavar="N", help="labels come N rows late")
+    parser.add_argument("--labels", metavar="FILE", help="labels that come later, with the --target and the --id of "
+                        "each row: after each row of DATA, which has no target, the next label is read")  # fmt: skip
+    parser.add_argument("--id", metavar="COLUMN", help="with --labels: the column that joins them to their rows")
+    parser.add_argument("--pending", type=int, default=1_000_000, metavar="N", help="with --labels: the most rows that "
+                        "wait for a label (default: 1,000,000)")  # fmt: skip
     parser.add_argument("--on-error", default="save", help="what to do at a bad row: save what was learned before it "
                         "and stop (the default), stop without saving, or skip the row and count it")  # fmt: skip
     group = parser.add_argument_group("results")

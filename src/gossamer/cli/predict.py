@@ -18,12 +18,10 @@ from gossamer.evaluate.adapters import Face
 def work(options: argparse.Namespace) -> None:
     """Predict."""
     _checks.one_of("predict", "formulas", options.formulas, FORMULAS)
-    model, task, schema, means = saved.read(options.model)
-    if options.missing == "mean" and means is None:
-        raise _checks.wrong("predict", "missing", "'error' or 'skip' for a model that has learned no means", "mean")
+    encoder, model, task, schema = saved.read(options.model)
     face = Face(model, task)
     wrong = rows = 0.0
-    with open_data(options, chunk_rows=8192, task=task, schema=schema, means=means, keep_means=True) as stream:
+    with open_data(options, chunk_rows=8192, task=task, schema=schema) as stream:
         told = face.tells and bool(getattr(face.model[-1]._loss(), "log_odds", False))
         out = Output(
             options.out, task, stream.target is not None, options.out_format, alarms=options.alarms,
@@ -31,7 +29,8 @@ def work(options: argparse.Namespace) -> None:
         )  # fmt: skip
         try:
             for chunk in stream:
-                made = face.predict(chunk.X, chunk.y if task == "regression" else None)
+                X = chunk.X if encoder is None else encoder.transform(chunk.X)
+                made = face.predict(X, chunk.y if task == "regression" else None)
                 out.write(chunk.rows, chunk.y, made)
                 rows += len(chunk)
                 if chunk.y is not None and task != "novelty":

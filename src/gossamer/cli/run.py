@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import os
 import signal
 import sys
@@ -19,12 +20,12 @@ from gossamer.cli import saved
 from gossamer.cli.ahead import ahead
 from gossamer.cli.checkpoint import Checkpoint, remove_leftovers
 from gossamer.cli.evaluation import Evaluation
-from gossamer.cli.options import MODEL, ToldError, build, default_learner, evaluation_options, open_data
+from gossamer.cli.options import MODEL, ToldError, build, default_learner, evaluation_options, make_encoder, open_data
 from gossamer.cli.output import FORMULAS, Output, named
 from gossamer.cli.parts import refused, unknown_label
 from gossamer.cli.progress import Bar, Table
 from gossamer.drift import DriftAlarm
-from gossamer.estimators import OnlineScaler, pipeline
+from gossamer.estimators import pipeline
 from gossamer.streams import Chunk, Stream
 
 CHUNK = 8192
@@ -39,6 +40,10 @@ SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing
 
 def work(options: argparse.Namespace) -> None:
     """Run it."""
+    if options.labels:
+        from gossamer.cli import labels
+
+        return labels.work(options)
     _check(options)
     with Interrupts() as interrupts, ExitStack() as opened:
         _Run(options, interrupts, opened).go()
@@ -124,8 +129,8 @@ class _Run:
     def _begin(self) -> Stream:
         options, rows = self.options, min(CHUNK, self.options.every or CHUNK)
         if options.model:
-            self.model, self.task, schema, means = saved.read(options.model)
-            stream = self._opened(rows, schema=schema, means=means)
+            self.encoder, self.model, self.task, schema = saved.read(options.model)
+            stream = self._opened(rows, schema=schema)
             if schema.target is not None and stream.target is None:
                 raise ValueError(f"{stream.name} must have the target {schema.target.name!r}. Got other columns.")
             if self.task == "classification" and not options.new_classes:
@@ -134,8 +139,8 @@ class _Run:
             self.task = options.task
             stream = self._opened(rows)
             self.task = stream.task
-            model = build(options.learner, options, stream)
-            self.model = pipeline(OnlineScaler(options.forget), model) if options.scale else pipeline(model)
+            encoder = make_encoder(options, stream, options.learner)
+            self.encoder, self.model = encoder, pipeline(build(options.learner, options, stream, encoder))
         self._evaluate(stream)
         self.out = self._output(stream, None)
         self.position = stream.position
@@ -156,6 +161,7 @@ class _Run:
             rule = "left out, as in the checkpoint" if before["out"] is None else "given, as in the checkpoint"
             raise _checks.wrong("run", "out", rule, options.out)
         self.model, self.task, self.position = before["model"], before["task"], before["position"]
+        self.encoder = before["encoder"]
         self.classes = before.get("classes")
         if before.get("drift") is not None:
             self.drift, self.drifted = before["drift"], list(before["drifted"])
@@ -207,7 +213,7 @@ class _Run:
     def go(self) -> None:
         """Learn the stream to its end, or to a signal."""
         if not self.options.quiet:
-            for line in self.stream.describe():
+            for line in [*self.stream.notes, *self.stream.describe()]:
                 print(line, file=sys.stderr)
         self.bar.begin(self.evaluation.row)
         start, first = time.perf_counter(), self.evaluation.row
@@ -232,10 +238,12 @@ class _Run:
     def _learn(self, chunk: Chunk) -> None:
         if self.classes is not None and (problem := unknown_label(self.classes, chunk, self.stream)) is not None:
             raise problem
+        encoder = copy.deepcopy(self.encoder)
         try:
-            made = self.evaluation.update(chunk.X, chunk.y)
+            made = self.evaluation.update(chunk.X if encoder is None else encoder.learn_transform(chunk.X), chunk.y)
         except ValueError as error:
             raise refused(error, self.model, chunk, self.stream.name, self.stream.target) from None
+        self.encoder = encoder  # what it has learned from rows that the model has learned too
         self._watch(chunk, made)
         if self.out is not None:
             self.out.write(chunk.rows, chunk.y, made)
@@ -250,12 +258,12 @@ class _Run:
         self.checkpoint.write(self.evaluation.row, {
             "done": done, "task": self.task, "position": self.position, "out": length, "classes": self.classes,
             "options": _same(self.options), "evaluation": self.evaluation.state(), "model": self.model,
-            "drift": self.drift, "drifted": self.drifted,
+            "encoder": self.encoder, "drift": self.drift, "drifted": self.drifted,
         })  # fmt: skip
 
     def _save(self) -> None:
         if self.options.save:
-            kept = saved.content(self.model, self.task, self.stream.schema, self.position.get("means"))
+            kept = saved.content(self.encoder, self.model, self.task, self.stream.schema)
             with named(self.options.save):
                 store.save(kept, self.options.save)
 
@@ -297,7 +305,7 @@ class _Run:
                     trace, self.options.plot, title=f"{self.stream.name}: {self.options.learner}", alarms=self.drifted
                 )
         if not self.options.quiet:
-            for line in left_out(self.stream):
+            for line in [*notes(self.stream, self.encoder), *left_out(self.stream)]:
                 print(line, file=sys.stderr)
             words = f"{rows:,} rows in {seconds:.1f} s ({rows / max(seconds, 1e-9):,.0f} rows/s)"
             print(f"{self.stream.name}: {self.task}, {words}", file=sys.stderr)
@@ -314,10 +322,23 @@ def strangeness(task: str, y: Any, made: Any) -> Any:
 def left_out(stream: Stream) -> list[str]:
     """How many rows were passed over, and why."""
     missing, bad = stream.left_out
-    lines = [f"{stream.name}: {missing:,} rows with missing values were left out"] if missing else []
+    what = "without a target" if stream._options.missing == "fill" else "with missing values"
+    lines = [f"{stream.name}: {missing:,} rows {what} were left out"] if missing else []
     if bad:
         lines.append(f"{stream.name}: {bad:,} bad rows were left out; the first: {stream.first_bad}")
     return lines
+
+
+def notes(stream: Stream, encoder: Any) -> list[str]:
+    """What came after the start and was coped with: values of another kind, gaps, columns that are new."""
+    strays = {name: [f"{count:,} values that are no numbers, such as {first!r}, taken for missing"]
+              for name, (count, first) in stream.strays.items()}  # fmt: skip
+    for name, (gaps, odd) in getattr(encoder, "coped_", {}).items():
+        gaps -= stream.strays.get(name, (0, ""))[0]
+        strays.setdefault(name, [])
+        strays[name] += [f"{odd:,} values of another kind, taken for missing"] if odd else []
+        strays[name] += [f"{gaps:,} missing, filled"] if gaps else []
+    return [f"{name}: {', '.join(words)}" for name, words in strays.items() if words]
 
 
 def _same(options: argparse.Namespace) -> dict[str, Any]:

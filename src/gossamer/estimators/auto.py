@@ -11,6 +11,7 @@ from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget, Project
 from gossamer.estimators import fitting, inputs
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
+from gossamer.estimators.late import remembers
 from gossamer.estimators.newton import NewtonClassifier, NewtonRegressor
 from gossamer.estimators.pipelines import OnlinePipeline
 from gossamer.estimators.scaler import OnlineScaler
@@ -79,7 +80,8 @@ class AutoClassifier(_Auto, OnlineClassifier):
 
     Parameters
     ----------
-    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it.
+    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it, whose
+        "scale" is that of features with variance 1.
     budget : the most support points of each expert.
     scale : whether features are scaled online.
     memory : the most bytes for the experts; None: no limit. Fewer stay awake, with fewer points.
@@ -101,11 +103,11 @@ class AutoClassifier(_Auto, OnlineClassifier):
     >>> model = gossamer.AutoClassifier()
     >>> scores = model.predict_learn(X, y)
     >>> round(float(np.mean((scores >= 0) != (y == "up"))), 3)
-    0.04
+    0.033
     >>> model.predict_proba([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]).round(1).tolist()
     [[0.0, 1.0], [0.6, 0.4]]
     >>> print(model.explain(0.2).splitlines()[0])
-    57.4%  Gaussian of width 3 and linear, forgetting 1, noise 0.1
+    39.6%  Gaussian of width 3 and linear on squashed rows, forgetting 1, noise 0.1
     """
 
     def __init__(
@@ -137,7 +139,9 @@ class AutoClassifier(_Auto, OnlineClassifier):
         deviations.)"""
         mixed = self._mixed()
         setting, _, learner = mixed.experts()[0]
-        model = NewtonClassifier(learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=mixed.size)
+        model = NewtonClassifier(
+            learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=learner.budget
+        )
         own = {name: self.__dict__[name] for name in ("_order", "_given", "classes_")}
         return _as_pipeline(self, mixed, setting, learner, model, own)
 
@@ -184,6 +188,7 @@ class AutoRegressor(_Auto, OnlineRegressor):
     def _start(self, loss: Loss | None = None) -> Learner:
         return self._mixture(task="regression", quantile=self.quantile)
 
+    @remembers
     @inputs.speaks
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The prediction for each row; with ``return_std`` also the deviation of a new target there."""
@@ -201,7 +206,7 @@ class AutoRegressor(_Auto, OnlineRegressor):
         setting, _, learner = mixed.experts()[0]
         loss: dict[str, Any] = {} if self.quantile is None else {"loss": "pinball", "quantile": self.quantile}
         model = NewtonRegressor(
-            learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=mixed.size, **loss
+            learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=learner.budget, **loss
         )
         return _as_pipeline(self, mixed, setting, learner, model, {"_target_moments": mixed.moments})
 
@@ -214,8 +219,8 @@ def _as_pipeline(
     own = model._start(loss)
     own.restore(learner.state())
     model.__dict__.update(learned, learner_=own, n_features_in_=estimator.n_features_in_)
-    if not mixed.scale or setting.plain:
+    if not mixed.scale or setting.view == "plain":
         return OnlinePipeline([("model", model)])
-    scaler = OnlineScaler()
+    scaler = OnlineScaler(squash=setting.view == "squashed")
     scaler.__dict__.update(mixed.scaler_state())
     return OnlinePipeline([("scaler", scaler), ("model", model)])

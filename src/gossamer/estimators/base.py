@@ -17,6 +17,7 @@ from gossamer.budgets import Budget, Smallest
 from gossamer.estimators import certain, divergence, fitting, inputs
 from gossamer.estimators.attributes import Shown
 from gossamer.estimators.choose import choose_budget, choose_loss
+from gossamer.estimators.late import LateLabels
 from gossamer.estimators.loaded import LEARNED, check_estimator
 from gossamer.estimators.part_params import PartParameters
 from gossamer.kernels import as_kernel
@@ -25,7 +26,7 @@ from gossamer.losses import Loss
 from gossamer.rules import Rule
 
 
-class Online(Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
+class Online(LateLabels, Shown, PartParameters, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     """A Learner made of the parameters. A subclass makes the loss, rule and budget.
 
     Threads learn one after the other. The learned attributes are replaced in one step (`publish`): a single read of

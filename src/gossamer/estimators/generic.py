@@ -17,6 +17,7 @@ from gossamer.estimators import certain, divergence, fitting, inputs, labels as 
 from gossamer.estimators.base import Online
 from gossamer.estimators.choose import choose_loss_many
 from gossamer.estimators.labels import Predictions
+from gossamer.estimators.late import remembers
 from gossamer.learner import Learner
 from gossamer.losses import Loss, Taxonomy
 
@@ -233,6 +234,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """The score of each row, positive for ``classes_[1]``; with more classes, a column for each."""
         return self._predictions(X).decision()
 
+    @remembers
     def predict(self, X: Any) -> Array:
         """The class of each row; a score of 0 goes to ``classes_[1]``, of several equal scores the first wins."""
         return self._predictions(X).labels()
@@ -360,13 +362,13 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             return Predictions(scores, thresholds=told)
         rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(targets)
         try:
-            targets = _checks.vector(self, "y", targets, rows)
+            targets = _checks.vector(self, "y", targets, rows, finite=sample_weight is not None)
             weights = _checks.weights(self, sample_weight, rows)
+            followed, moments = _targets.follow_all(moments, targets, weights)
+            _targets.check_finite(self, moments, targets)  # and with that the targets, if each of them counts
         except ValueError:
             inputs.check(learner, X)  # errors of X come first
             raise
-        followed, moments = _targets.follow_all(moments, targets, weights)
-        _targets.check_finite(self, moments, targets)
         scaled, means, deviations = followed
         scores, _ = inputs.learn(learner, X, scaled, weights, owner=self)
         outward = scores * deviations + means
@@ -383,6 +385,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         told = certain.learn_plain(sure, y - made, weights, missed)
         return {"_certainty": sure}, None if told is None else told[1]
 
+    @remembers
     def predict(self, X: Any) -> Floats:
         """The prediction for each row."""
         known = self._known()  # of one moment
@@ -533,6 +536,7 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         scores, levels = self._scores_levels(X)
         return scores - levels
 
+    @remembers
     def predict(self, X: Any) -> Array:
         """1 for a usual row, -1 for an alarm."""
         return np.where(self.decision_function(X) < 0, -1, 1)

@@ -10,23 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer import _checks
+from gossamer.estimators.late import check_pending
 from gossamer.learner import Learner
 
 if TYPE_CHECKING:
     from gossamer.estimators.base import Online
 
 #: The learned attributes of an estimator.
-LEARNED = (
-    "learner_",
-    "n_features_in_",
-    "feature_names_in_",
-    "classes_",
-    "_order",
-    "_given",
-    "_target_moments",
-    "_certainty",
-    "_calm",
-)
+LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments",
+           "_certainty", "_calm", "_late")  # fmt: skip
 #: Those that only the estimators of one task have.
 OF_TASKS = {
     "classification": ("classes_", "_order", "_given"),
@@ -49,8 +41,9 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
     if unknown := sorted(learned.keys() - (set(LEARNED) - others)):
         raise _checks.wrong(model, unknown[0], "left out: nothing of this name is learned", learned[unknown[0]])
     learner = learned.get("learner_")
+    check_pending(model, learned)
     if learner is None:
-        if learned:
+        if learned.keys() - {"_late"}:
             raise _checks.wrong(model, sorted(learned)[0], "nothing where there is no learner_", learned)
         return
     if not isinstance(learner, Learner) or type(learner) is not type(fresh) or not learner.steps:

@@ -20,15 +20,18 @@ from gossamer.estimators import certain, inputs, labels as _labels, targets
 from gossamer.estimators.base import Online
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.labels import Predictions
+from gossamer.estimators.late import LateLabels, check_pending, remembers
 from gossamer.estimators.pipelines import OnlinePipeline, last_step
 from gossamer.mixture.state import sound
 from gossamer.mixture.weights import SHARE, Weights, opinion_numbers
 
 #: The learned attributes.
-LEARNED = ("models_", "classes_", "n_features_in_", "_opinions", "_weights", "_credits", "_moments", "_certainty")
+LEARNED = (
+    "models_", "classes_", "n_features_in_", "_opinions", "_weights", "_credits", "_moments", "_certainty", "_late",
+)  # fmt: skip
 
 
-class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
+class Mixture(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     """Models of any settings, mixed by Bayes weights with a fixed share (Herbster and Warmuth 1998).
 
     Every model learns every row. Scores of classifiers become probabilities through calibrated links, predictions of
@@ -66,6 +69,11 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     @property
     def _estimator_type(self) -> str:
         return "classifier" if self._classifies() else "regressor"
+
+    @property
+    def task(self) -> str:
+        """What the models do: "classification" or "regression"."""
+        return "classification" if self._classifies() else "regression"
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, RegressorTags
@@ -210,6 +218,7 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
         scores = np.stack([_outputs(found.by_class(order)) for found in made])
         return np.asarray(softmax(_finite(self._mixed(len(made)).predict(scores, None)), axis=1))
 
+    @remembers
     def predict(self, X: Any) -> Array:
         """The class, or the number, of each row."""
         known = self._known()
@@ -271,7 +280,8 @@ class Mixture(Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
     def _relearn(self, learned: dict[str, Any]) -> None:
         super()._relearn(learned)
         self._check()
-        if not learned:
+        check_pending(self, learned)
+        if not learned.keys() - {"_late"}:
             return
         if unknown := sorted(learned.keys() - set(LEARNED)):
             raise _checks.wrong(self, unknown[0], "left out: nothing of this name is learned", learned[unknown[0]])

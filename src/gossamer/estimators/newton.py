@@ -11,6 +11,7 @@ from gossamer._typing import Array, Floats
 from gossamer.budgets import Project
 from gossamer.estimators import inputs
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
+from gossamer.estimators.late import remembers
 from gossamer.rules import Newton, Rule
 
 
@@ -100,11 +101,12 @@ class NewtonRegressor(_Newton, OnlineRegressor):
         self.average, self.n_passes, self.shuffle, self.random_state = average, n_passes, shuffle, random_state
         self.scale_target = scale_target
 
+    @remembers
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The prediction for each row; with ``return_std`` also its deviation, sqrt(s^2 + noise) in the units of the
         targets: of a new target there, not of the function alone."""
         _checks.one_of(self, "return_std", return_std, [False, True])
-        mean: Array = super().predict(X)
+        mean: Array = super().predict(X)  # without ids: the rows are remembered once
         if not return_std:
             return mean
         return mean, np.sqrt(self.variance(X) + self.noise) * self._units()[1]

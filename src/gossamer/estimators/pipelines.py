@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,9 +52,14 @@ def _shared_method(name: str) -> Any:
     found = inspect.getattr_static(Pipeline, name)
 
     @shared
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+
     @functools.wraps(getattr(found, "fn", found))
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(super(OnlinePipeline, self), name)(*args, **kwargs)
+        if name == "predict" and kwargs.get("ids") is not None:
+            return self._show(*args, **kwargs)
+        return call(self, *args, **kwargs)
 
     if not hasattr(found, "fn"):
         return method
@@ -150,6 +156,32 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         made: Predictions = self._learn("_predict_learn", X, y, parameters)
         return made
 
+    # ----------------------------------------------------------------------------------------------- late labels
+
+    def keep_pending(self, limit: int = 1_000_000, ttl: Any = None, spill: str | None = None) -> Any:
+        """How rows wait for their labels, as in the model: the most of them, how long, a file instead of memory."""
+        self.steps[-1][1].keep_pending(limit, ttl, spill)
+        return self
+
+    @property
+    def pending_(self) -> Any:
+        """The rows that wait for labels, with ``counts`` of what became of the others."""
+        return self.steps[-1][1].pending_
+
+    @exclusive
+    def learn_labels(self, ids: Any, y: Any, *, time: Any = None) -> Any:
+        """Learn labels of rows that ``predict(X, ids=...)`` was shown; returns the predictions that were made then."""
+        return self.steps[-1][1].learn_labels(ids, y, time=time)
+
+    @exclusive
+    def _show(self, X: Any, /, ids: Any, time: Any = None, **parameters: Any) -> Any:
+        """Predict rows whose labels come later. The transformers learn them now: a row is known before its label."""
+        self._check_steps()
+        learned, X = self._learn_steps(X)
+        made = self.steps[-1][1].predict(X, ids=ids, time=time, **parameters)
+        self._commit(learned)
+        return made
+
     @shared
     def _predictions(self, X: Any) -> Predictions:
         """The scores of rows and their classes; the last step is a classifier."""
@@ -172,6 +204,13 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         self._check_steps()
         if getattr(self.steps[-1][1], "skip", None) is not None and isinstance(X, np.ndarray) and X.ndim == 2:
             return self._learn_wary(X, parameters)
+        learned, X = self._learn_steps(X)
+        result = getattr(self.steps[-1][1], method)(X, y, **parameters)
+        self._commit(learned)
+        return result
+
+    def _learn_steps(self, X: Any) -> tuple[list[Any], Any]:
+        """Copies of the transformers that have learned the rows, and what they made of them."""
         learned = []
         for _, step in self.steps[:-1]:
             if hasattr(step, "learn_transform"):
@@ -180,9 +219,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
             else:
                 X = step.transform(X)
             learned.append(step)
-        result = getattr(self.steps[-1][1], method)(X, y, **parameters)
-        self._commit(learned)
-        return result
+        return learned, X
 
     def _learn_wary(self, X: Array, parameters: dict[str, Any]) -> Any:
         """The same for a detector that does not learn runs of alarms, a row at a time: the transformers do not learn
@@ -228,12 +265,13 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
             raise _checks.wrong(self, "learned", "empty: the steps have learned", sorted(learned))
         self._check_steps()
         self._validate_names([name for name, _ in steps])
-        widths = [getattr(step, "n_features_in_", None) for _, step in steps]
+        widths = [_widths(step) for _, step in steps]
         fitted = [hasattr(step, "__sklearn_is_fitted__") and step.__sklearn_is_fitted__() for _, step in steps[:-1]]
         if any(hasattr(step, "predict_learn") for _, step in steps[:-1]):
             raise _checks.wrong(self, "steps", "transformers before the last", steps)
         taught = "learner_" in vars(steps[-1][1])
-        if len({width for width in widths if width is not None}) > 1 or (taught and not all(fitted)):
+        known = [(before[1], after[0]) for before, after in pairwise(widths) if before[1] and after[0]]
+        if any(out != taken for out, taken in known) or (taught and not all(fitted)):
             raise _checks.wrong(self, "steps", "steps that have learned the same rows", widths)
 
     def _check_steps(self) -> None:
@@ -247,6 +285,12 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
                 raise _checks.wrong(self, "steps", rule, step)
         if not hasattr(self.steps[-1][1], "predict_learn"):
             raise _checks.wrong(self, "steps", "a model with predict_learn at the end", self.steps[-1][1])
+
+
+def _widths(step: Any) -> tuple[int | None, int | None]:
+    """The features that a step takes and makes; None where it does not know yet, or takes any."""
+    taken = getattr(step, "n_features_in_", None)
+    return taken, getattr(step, "n_features_out_", taken)
 
 
 def _route(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _core
 from gossamer._locks import Snapshot, exclusive, publish
+from gossamer._scaling import squash
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
 from gossamer.estimators import inputs
@@ -39,6 +40,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     forget : in [0, 1): the share of its weight that the past loses with each row; about the last 1 / forget rows count.
     with_mean : subtract the mean.
     with_std : divide by the deviation.
+    squash : draw large values in, z / (1 + z^2)^(1/4), which is the square root of z far from 0: for long tails.
 
     Attributes
     ----------
@@ -61,8 +63,10 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     n_seen_: int
     n_features_in_: int
 
-    def __init__(self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True) -> None:
-        self.forget, self.with_mean, self.with_std = forget, with_mean, with_std
+    def __init__(
+        self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True, squash: bool = False
+    ) -> None:
+        self.forget, self.with_mean, self.with_std, self.squash = forget, with_mean, with_std, squash
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Forget everything and learn these rows."""
@@ -85,7 +89,10 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         X = self._matrix(X, known["n_features_in_"])
         _checks.all_finite(self, X)
         variance = known["squares_"] * (1.0 / known["weight_"])
-        return scaled(X, known["mean_"], variance, self.with_mean, self.with_std)
+        return self._drawn_in(scaled(X, known["mean_"], variance, self.with_mean, self.with_std))
+
+    def _drawn_in(self, rows: Array) -> Array:
+        return squash(rows) if self.squash else rows
 
     def _known(self) -> dict[str, Any]:
         """A snapshot of the learned attributes, all of one moment, whatever other threads learn."""
@@ -114,11 +121,11 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
             if names is not None:
                 now["feature_names_in_"] = names
         publish(self, now, instead_of=LEARNED if fresh else ())
-        return np.asarray(X if out is None else out)
+        return np.asarray(X if out is None else self._drawn_in(out))
 
     def _check_parameters(self) -> float:
         forget = _checks.number(self, "forget", self.forget, 0.0, 1.0, "left")
-        for name in ("with_mean", "with_std"):
+        for name in ("with_mean", "with_std", "squash"):
             _checks.one_of(self, name, getattr(self, name), [False, True])
         return forget
 

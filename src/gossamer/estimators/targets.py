@@ -64,8 +64,9 @@ def follow_all(moments: Moments, y: Floats, weights: Floats | None) -> tuple[Flo
 
 
 def check_finite(owner: object, moments: Moments, y: Any) -> None:
-    """Raise for targets so large that their variance is not finite."""
+    """Raise for targets that are not finite, or so large that their variance is not."""
     if not all(map(math.isfinite, moments)):
+        _checks.vector(owner, "y", y, len(y))
         largest = float(np.abs(y).max())
         raise _checks.wrong(owner, "y", "small enough for its variance to be finite", largest)
 

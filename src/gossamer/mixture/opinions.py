@@ -8,6 +8,8 @@
 - A quantile: the asymmetric Laplace density exp(-pinball(y - f) / width) / width, whose width is the mean pinball loss
   so far.
 
+A score that is not finite, as that of an expert that diverged, is no opinion.
+
 Densities are up to a factor that is the same for all experts. Opinions are values: `learn` returns another one. This is
 the specification; the compiled twins (core/mixture/opinions.hpp) change in place.
 """
@@ -45,6 +47,16 @@ class SignOpinion(NamedTuple):
         """Everything learned."""
         return tuple(self.link)
 
+    @staticmethod
+    def holds(f: Floats, variance: float) -> bool:
+        """Whether the score is an opinion."""
+        return math.isfinite(f[0])
+
+    @staticmethod
+    def nothing(outputs: int) -> float:
+        """What is predicted if no expert has an opinion."""
+        return 0.5
+
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
         return np.array([LEAST + (1.0 - 2.0 * LEAST) * self.link.probability(f[0])])
@@ -79,6 +91,16 @@ class ClassOpinion(NamedTuple):
     def numbers(self) -> tuple[float, ...]:
         """Everything learned."""
         return tuple(self.link)
+
+    @staticmethod
+    def holds(f: Floats, variance: float) -> bool:
+        """Whether the score is an opinion."""
+        return bool((f < math.inf).all())
+
+    @staticmethod
+    def nothing(outputs: int) -> float:
+        """What is predicted if no expert has an opinion."""
+        return 1.0 / outputs
 
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
@@ -117,6 +139,16 @@ class ValueOpinion(NamedTuple):
     def numbers(self) -> tuple[float, ...]:
         """Everything learned."""
         return tuple(self)
+
+    @staticmethod
+    def holds(f: Floats, variance: float) -> bool:
+        """Whether the score is an opinion."""
+        return math.isfinite(f[0]) and 0.0 < variance < math.inf
+
+    @staticmethod
+    def nothing(outputs: int) -> float:
+        """What is predicted if no expert has an opinion."""
+        return 0.0
 
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
@@ -158,6 +190,16 @@ class QuantileOpinion(NamedTuple):
     def numbers(self) -> tuple[float, ...]:
         """Everything learned."""
         return tuple(self)
+
+    @staticmethod
+    def holds(f: Floats, variance: float) -> bool:
+        """Whether the score is an opinion."""
+        return math.isfinite(f[0])
+
+    @staticmethod
+    def nothing(outputs: int) -> float:
+        """What is predicted if no expert has an opinion."""
+        return 0.0
 
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
@@ -207,6 +249,9 @@ def likelihoods(
     for e, t in np.ndindex(*found.shape):
         opinion = OPINIONS[kind].of(opinions[e].tolist())
         f, variance = scores[e, t], 1.0 if variances is None else float(variances[e, t])
+        if not opinion.holds(f, variance):
+            found[e, t] = 0.0
+            continue
         found[e, t] = opinion.likelihood(f, variance, float(y[t]))
         weight = 1.0 if importance is None else float(importance[t])
         if weight > 0:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from gossamer._typing import Array
-from gossamer.budgets import Budget
+from gossamer.budgets import Budget, Merge, Project
 from gossamer.kernels import Gaussian, Kernel, Laplace, Polynomial
 from gossamer.learner import Learner
 from gossamer.losses import Loss
@@ -28,6 +28,8 @@ NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5
 WIDE = 50
 #: The fewer widths and factors of forgetting that wide rows start with, and the widths of experts on plain rows.
 WIDE_WIDTHS, WIDE_FORGETTING, PLAIN_WIDTHS = (0.0, 1.0, 3.0), (1.0, 0.9999, 0.999), (0.3, 1.0, 1.7, 3.0)
+#: The widths and factors of experts that start on squashed rows.
+SQUASHED_WIDTHS, SQUASHED_FORGETTING = (1.0, 3.0), (1.0, 0.9999, 0.999)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Setting:
     width: float
     forgetting: float
     noise: float
-    plain: bool = False  # rows as they come, without scaling, and no linear part
+    view: str = "scaled"  # how it sees rows (`gossamer.mixture.views`); on plain ones it has no linear part
 
     def kernel(self, unit: float, family: Any = None) -> Kernel:
         """The kernel for rows whose median squared distance is ``unit``: a Gaussian (or another ``family`` with a
@@ -53,13 +55,18 @@ class Setting:
             return linear
         bump: Kernel
         bump = Laplace(float(np.sqrt(self.width / unit))) if family is Laplace else Gaussian(self.width / unit)
-        if self.plain:
+        if self.view == "plain":
             return bump
         return bump + (QUICK_LINEAR * linear if self.forgetting <= QUICK else linear)
 
-    def learner(self, unit: float, loss: Loss, budget: Budget, family: Any = None) -> Learner:
-        """A new expert."""
-        return Learner(self.kernel(unit, family), loss, Newton(self.noise, self.forgetting), budget)
+    def budget(self, size: int, family: Any = None) -> Budget:
+        """The budget of an expert: a Gaussian alone can merge its points, which is far better on wide rows."""
+        return Merge(size) if self.view == "plain" and family in (None, Gaussian) else Project(size)
+
+    def learner(self, unit: float, loss: Loss, size: int, family: Any = None) -> Learner:
+        """A new expert of at most ``size`` points."""
+        rule = Newton(self.noise, self.forgetting)
+        return Learner(self.kernel(unit, family), loss, rule, self.budget(size, family))
 
     def describe(self, kernel: str = "Gaussian", fixed: bool = False) -> str:
         """The setting in words; ``kernel``: the family, or if ``fixed`` the kernel itself."""
@@ -68,7 +75,8 @@ class Setting:
         elif self.width == 0:
             shape = "linear"
         else:
-            shape = f"{kernel} of width {self.width:g}" + (" on unscaled rows" if self.plain else " and linear")
+            shape = f"{kernel} of width {self.width:g}" + ("" if self.view == "plain" else " and linear")
+        shape += {"scaled": "", "squashed": " on squashed rows", "plain": " on unscaled rows"}[self.view]
         rows = "" if self.forgetting == 1 else f" (about {round(1 / (1 - self.forgetting)):,} rows)"
         return f"{shape}, forgetting {self.forgetting:g}{rows}, noise {self.noise:g}"
 
@@ -87,7 +95,7 @@ def young_settings(best: Setting, task: str, simple: bool, turn: int = 0) -> lis
         quick = [factor for factor in FORGETTING if factor <= QUICK]
         return [own, replace(best, forgetting=quick[turn % len(quick)])]
     noise = NOISES[task][2]
-    return list(dict.fromkeys([own, Setting(0.0, 1.0, noise), Setting(1.0, 1.0, noise, best.plain)]))
+    return list(dict.fromkeys([own, Setting(0.0, 1.0, noise), Setting(1.0, 1.0, noise, best.view)]))
 
 
 def all_settings(task: str, features: int, scale: bool, fixed: bool) -> list[Setting]:
@@ -96,13 +104,19 @@ def all_settings(task: str, features: int, scale: bool, fixed: bool) -> list[Set
     widths = (1.0,) if fixed else WIDE_WIDTHS if wide else WIDTHS
     forgetting = WIDE_FORGETTING if wide else FORGETTING
     found = [Setting(w, f, n) for w in widths for f in forgetting for n in NOISES[task]]
-    if wide and scale and not fixed:
-        found += [Setting(w, f, n, True) for w in PLAIN_WIDTHS for f in forgetting for n in NOISES[task]]
+    more: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {}
+    if scale:
+        more["squashed"] = ((1.0,) if fixed else SQUASHED_WIDTHS, SQUASHED_FORGETTING)
+    if scale and wide and not fixed:
+        more["plain"] = (PLAIN_WIDTHS, forgetting)
+    for view, (own_widths, own_forgetting) in more.items():
+        found += [Setting(w, f, n, view) for w in own_widths for f in own_forgetting for n in NOISES[task]]
     return found
 
 
-def neighbours(setting: Setting, task: str, fixed: bool) -> list[Setting]:
-    """The settings one step away, those of the same kernel first, which can start with what the setting knows."""
+def neighbours(setting: Setting, task: str, scale: bool, fixed: bool) -> list[Setting]:
+    """The settings one step away, those of the same kernel first, which can start with what the setting knows; the last
+    is the other view, if there is ``scale``."""
     found = []
     for name, choices in (("forgetting", FORGETTING), ("noise", NOISES[task]), ("width", () if fixed else WIDTHS)):
         value = getattr(setting, name)
@@ -110,10 +124,11 @@ def neighbours(setting: Setting, task: str, fixed: bool) -> list[Setting]:
             continue
         place = choices.index(value)
         for other in (place - 1, place + 1):
-            if 0 <= other < len(choices) and not (name == "width" and setting.plain and choices[other] == 0):
+            if 0 <= other < len(choices) and not (name == "width" and setting.view == "plain" and choices[other] == 0):
                 changed: dict[str, Any] = {name: choices[other]}
                 found.append(replace(setting, **changed))
-    return found
+    other_view = {"scaled": "squashed", "squashed": "scaled"}
+    return [*found, replace(setting, view=other_view[setting.view])] if scale and setting.view in other_view else found
 
 
 def median_distance(rows: Array) -> float:

@@ -6,7 +6,9 @@ predicts with sum_e w_e p_e, and after each row
     w_e <- (1 - share) w_e p_e(y) / sum_e w_e p_e(y)  +  share / experts.
 
 The loss -ln sum_e w_e p_e(y) then follows that of the best sequence of experts (`gossamer.bounds.fixed_share`). A row
-with another importance c counts by p_e(y)^c. `mix` is the specification of the compiled mixture.
+with another importance c counts by p_e(y)^c. An expert that holds no opinion of a row, because it diverged, is left out
+of the mean, and loses weight like one that held the target for impossible. `mix` is the specification of the compiled
+mixture.
 """
 
 from __future__ import annotations
@@ -108,10 +110,16 @@ def mix(
     >>> round(abs(out.item()), 9), weights.round(3).tolist()
     (0.0, [0.119, 0.881])
     """
+    spread = np.ones(scores.shape[:2]) if variances is None else variances
     for t in range(scores.shape[1]):
         own = [OPINIONS[kind].of(numbers) for numbers in opinions.tolist()]
-        average = sum(w * opinion.predict(f) for w, opinion, f in zip(weights, own, scores[:, t], strict=True))
-        out[t] = OPINIONS[kind].finish(np.asarray(average))
+        heard = [opinion.holds(f, v) for opinion, f, v in zip(own, scores[:, t], spread[:, t].tolist(), strict=True)]
+        held = [(w, own[e], scores[e, t]) for e, w in enumerate(weights.tolist()) if heard[e]]
+        average = np.asarray(sum((w * opinion.predict(f) for w, opinion, f in held), np.zeros(scores.shape[2])))
+        total = sum(w for w, _, _ in held)
+        if len(held) < len(own):
+            average = average / total if total > 0 else np.full(scores.shape[2], own[0].nothing(scores.shape[2]))
+        out[t] = OPINIONS[kind].finish(average)
         c = 1.0 if importance is None else importance[t]
         if y is None or not c > 0:
             continue

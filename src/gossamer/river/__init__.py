@@ -25,6 +25,7 @@ import gossamer
 from gossamer.estimators import OnlineClassifier, OnlineDetector, OnlineRegressor
 from gossamer.estimators.base import Online
 from gossamer.river.models import Classifier, Detector, Model, Regressor
+from gossamer.river.rows import RowEncoder as RowEncoder
 
 #: Parameters of ``fit``, which a stream does not have.
 OF_FIT = ("n_passes", "shuffle", "random_state")
@@ -73,7 +74,7 @@ _FACES = {
     if isinstance(part, type) and issubclass(part, estimator) and part.takes_new_features
 }
 globals().update(_FACES)
-__all__ = sorted(_FACES)
+__all__ = sorted([*_FACES, "RowEncoder"])
 
 if TYPE_CHECKING:
 

@@ -27,6 +27,10 @@ except ImportError as error:
     raise ImportError("gossamer.river needs river: pip install 'gossamer[river]'.", name="river") from error
 
 
+class Transformer(base.Transformer):
+    """river's base of transformers."""
+
+
 class Model(Snapshot, base.Estimator):
     """The base of all models: the parameters of an estimator, and its learned state.
 

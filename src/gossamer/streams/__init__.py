@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
+from gossamer.streams._chunk import BadRowError, Chunk, Options
 from gossamer.streams._csv import CSVStream, check_delimiter
 from gossamer.streams._find import infer_task
 from gossamer.streams._lines import LABEL, JSONStream, LIBSVMStream
@@ -22,7 +23,7 @@ from gossamer.streams._memory import TARGET, MemoryStream, array_columns, frame_
 from gossamer.streams._parquet import ParquetStream
 from gossamer.streams._schema import CATEGORIES, FEATURES, Schema
 from gossamer.streams._source import Source
-from gossamer.streams._stream import BadRowError, Chunk, Options, Stream
+from gossamer.streams._stream import Stream
 
 __all__ = ["FORMATS", "BadRowError", "Chunk", "Schema", "Stream", "infer_task", "open_stream"]
 
@@ -40,11 +41,11 @@ LIBSVM = re.compile(rb"[-+0-9.eE]++(?:[ \t]++\d++:[-+0-9.eE]++)++[ \t]*+(?:#.*+)
 def open_stream(
     source: Any, target: str | int | None = None, columns: Sequence[str | int] | None = None, *,
     format: str | None = None, ignore: Sequence[str | int] = (), kinds: Mapping[str, str] | None = None,
-    task: str | None = None, missing: str = "error", chunk_rows: int = 8192, categories: int = CATEGORIES,
-    delimiter: str | None = None, header: bool | None = None, decimal: str = ".", encoding: str | None = None,
+    task: str | None = None, missing: str = "fill", chunk_rows: int = 8192, categories: int = CATEGORIES,
+    delimiter: str | None = None, header: bool | None = None, decimal: str | None = None, encoding: str | None = None,
     na_values: Sequence[str | float] = (), n_features: int | None = None, max_features: int = FEATURES,
-    position: Mapping[str, Any] | None = None, schema: Schema | None = None, means: Mapping[str, Any] | None = None,
-    keep_means: bool = False, bad_rows: str = "error",
+    position: Mapping[str, Any] | None = None, schema: Schema | None = None, encode: bool = True,
+    bad_rows: str = "error",
 ) -> Stream:  # fmt: skip
     """Open rows of any kind: an iterator of `Chunk`, in constant memory.
 
@@ -56,18 +57,18 @@ def open_stream(
     columns : the columns that are features; all others but the target, unless given.
     format : "csv", "jsonl", "libsvm" or "parquet"; the ending of the name tells, or else the first bytes do.
     ignore : columns that are not features.
-    kinds : for some columns, "number", "boolean", "date" or "text" in place of what the first rows look like; for the
-        target also "integer".
+    kinds : for some columns a kind of `gossamer.rows.KINDS`, such as "number", "category", "text:64" or "cyclic:24", in
+        place of what the first rows look like; for the target "number", "integer", "boolean", "date" or "text".
     task : "classification", "regression" or "novelty" in place of what the target looks like (`infer_task`).
-    missing : "error"; "skip" leaves out rows where something is missing; "mean" takes the mean of the feature in the
-        rows before; before its first value, the mean in the first rows (those that are looked at to find what the
-        columns are; 0 if there is none). In CSV an empty field and NA, N/A, NaN, NULL, null, None and ? are missing.
+    missing : "fill" copes as `gossamer.RowEncoder` does: a gap is the mean of the rows before, with an indicator where
+        the first rows have gaps; a value of another kind is a gap; rows without a target are left out. "error" refuses
+        all that, "skip" leaves out rows where something is missing. In CSV an empty field and NA, N/A, NaN, NULL,
+        null, None and ? are missing.
     na_values : what else stands for a missing value: texts, and numbers, which also a number column may have (-999).
     chunk_rows : the most rows of a chunk. Wide rows of a file come in chunks of at most 2^19 numbers.
-    categories : the most categories of a text column that have a feature of their own: the most frequent of the first
-        rows. All others, also those that come later, share one.
+    categories : the most categories of a column that have a feature of their own at a time; the others share some.
     delimiter, header : of CSV; otherwise "," ";" tab or "|", and a header unless a field of the first line is a number.
-    decimal : of CSV: "," reads ``1,5``.
+    decimal : of CSV: "," reads ``1,5``; found in the first rows unless given, where no comma is the delimiter.
     encoding : of text, where it is not UTF-8: "latin-1", "cp1252", "utf-16" and others that Python knows.
     n_features : of LIBSVM; otherwise the largest index of the first rows.
     max_features : data with more features are refused, before they take memory: rows are dense, and each feature takes
@@ -76,8 +77,8 @@ def open_stream(
         comes from there; the parameters on how to read (``missing``, ``chunk_rows``) are given again.
     schema : what the columns are, instead of finding out: the ``schema`` of another stream. Its features must be there;
         its target may be. ``target``, ``columns``, ``ignore``, ``kinds`` and ``categories`` are then of no use.
-    means : for ``missing="mean"``, the means to go on with: ``position["means"]`` of another stream.
-    keep_means : fill gaps with these as they are: what predictions of a learned model want.
+    encode : whether X is the features of a `gossamer.RowEncoder` that learns on the way, numbers unscaled; otherwise X
+        is the columns as they are, a `gossamer.rows.Table`, for a model that begins with an encoder of its own.
     bad_rows : "error", or "skip" to leave out rows that do not fit, count them (``stream.left_out``) and go on. The
         first row must be good.
 
@@ -86,7 +87,7 @@ def open_stream(
     >>> data = b"size,shop,price\\n1,Rome,10.5\\n2,Oslo,20.1\\n3,Rome,29.8\\n"
     >>> stream = open_stream(data, target="price", chunk_rows=2)
     >>> stream.names, stream.task
-    (['size', 'shop=Rome', 'shop=Oslo', 'shop=(other)'], 'regression')
+    (['size', 'shop:1', 'shop:2', 'shop:3', 'shop:4', 'shop:other1', 'shop:other2'], 'regression')
     >>> [chunk.y.tolist() for chunk in stream]
     [[10.5, 20.1], [29.8]]
     >>> list(open_stream(b"size,price\\n1,10\\n2,20,2\\n"))
@@ -98,7 +99,7 @@ def open_stream(
 
     def options(goal: str | int | None) -> Options:
         return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position, schema,
-                       na_values, max_features, means, keep_means, bad_rows)  # fmt: skip
+                       na_values, max_features, encode, bad_rows)  # fmt: skip
 
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source
@@ -108,9 +109,10 @@ def open_stream(
         return MemoryStream(*frame_columns(source), options(target))
     if isinstance(source, np.ndarray):
         return MemoryStream(*array_columns(source, None), options(target))
-    _checks.one_of("open_stream", "decimal", decimal, [".", ","])
+    if decimal is not None:
+        _checks.one_of("open_stream", "decimal", decimal, [".", ","])
     if delimiter is not None:
-        check_delimiter(delimiter, decimal)
+        check_delimiter(delimiter, decimal or ".")
     if format is not None:
         _checks.one_of("open_stream", "format", format, FORMATS)
     ending = ENDINGS.get(_suffix(source))
@@ -138,8 +140,8 @@ def open_stream(
         raise
 
 
-def _check_text_only(form: str, decimal: str, encoding: str | None) -> None:
-    if form != "csv" and decimal != ".":
+def _check_text_only(form: str, decimal: str | None, encoding: str | None) -> None:
+    if form != "csv" and decimal not in (None, "."):
         raise _checks.wrong("open_stream", "decimal", f"'.' in {WORDS[form]}: it is for CSV", decimal)
     if form == "parquet" and encoding is not None:
         raise _checks.wrong("open_stream", "encoding", "left out for Parquet, which has its own", encoding)

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks, _core
-from gossamer.streams._find import check_width, is_number, repeated
-from gossamer.streams._schema import MISSING, SAMPLE, SAMPLE_CELLS, Coded, Column, Sampled, Values
+from gossamer.rows import Coded
+from gossamer.rows.parse import parse_number
+from gossamer.rows.table import MISSING, Values, unique_names
+from gossamer.streams._chunk import Block, Options
+from gossamer.streams._find import check_width, is_number
+from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Column, Sampled
 from gossamer.streams._source import HEAD, PIECE, Source
-from gossamer.streams._stream import Block, Options, Stream
+from gossamer.streams._stream import Stream
 
 #: A record may not be longer than this, nor the text of a chunk much longer: a quote that is never closed ends here.
 LONGEST = 1 << 24
@@ -25,10 +29,11 @@ class CSVStream(Stream):
 
     def __init__(
         self, source: Source, options: Options, delimiter: str | None = None, header: bool | None = None,
-        decimal: str = ".",
+        decimal: str | None = None,
     ) -> None:  # fmt: skip
         self._source, self.name = source, source.name
-        self._delimiter, self._header, self._decimal = delimiter, header, decimal
+        self._delimiter, self._header, self._decimal = delimiter, header, decimal or "."
+        self._guesses = decimal is None
         # the missing values, as texts and as numbers
         self._missing, self._missing_numbers = [*MISSING, *options.na_texts], options.na_numbers
         if header is not None:
@@ -43,6 +48,7 @@ class CSVStream(Stream):
             return
         self._source.skip(at)
         self._columns, self._delimiter, self._line = list(at["columns"]), str(at["delimiter"]), int(at["line"])
+        self._decimal = str(at.get("decimal", self._decimal)) if self._guesses else self._decimal
 
     def _header_and_names(self) -> None:
         if self._source.peek(3) == BOM:
@@ -57,10 +63,10 @@ class CSVStream(Stream):
         first, end, line = self._first_record()
         numeric = any(is_number(text, self._decimal) for text in first)
         has_header = not numeric if self._header is None else self._header
-        self._columns = [text if has_header and text else f"c{i + 1}" for i, text in enumerate(first)]
-        if (again := repeated(self._columns)) is not None:
-            rule = "must have different names"
-            raise ValueError(f"{self.name}, header: {rule}. Got {again[:80]!r} more than once instead.")
+        self._columns = unique_names(first if has_header else [""] * len(first))
+        if has_header and self._columns != first:
+            changed = [f"{new!r} for {old[:40]!r}" for old, new in zip(first, self._columns, strict=True) if old != new]
+            self.notes.append(f"header: names that are empty or repeated get others: {', '.join(changed[:10])}")
         if has_header:
             self._used += end
             self._line += line
@@ -97,26 +103,35 @@ class CSVStream(Stream):
         if not len(parsed["y"]):
             line = self._line + int(parsed["lines"][-1])
             raise self._parse_error(parsed, 1, self._columns, line) if parsed["error"] else self._empty()
+        if self._guesses and self._delimiter != "," and _has_commas(parsed["texts"]):
+            self._decimal = ","
+            self.notes.append("numbers have decimal commas")
         sample, texts = dict[str, Sampled](), parsed["texts"][::-1]
         parsed.clear()
         for name in self._columns:
             codes, values = texts.pop()  # free the bytes of a column once its texts are made: there may be many
             decoded = [value.decode(errors="replace") for value in values]
+            if self._missing_numbers:  # -999.0 is -999
+                marks = [parse_number(text, self._decimal) in self._missing_numbers for text in decoded]
+                codes = np.append(np.where(marks, -1, np.arange(len(decoded))), -1).astype(np.int32)[codes]
             sample[name] = Sampled(Coded(codes, decoded), None, self._decimal)
         return sample
 
     def _settle(self) -> None:
         """Where each field goes: numbers straight into the matrix, the rest as coded texts."""
         schema, kinds = self.schema, {column.name: column for column in self.schema.features}
-        self._slots, self._texts = [], list[Column]()
+        self._slots, self._texts, self._numbers = [], list[Column](), list[str]()
         for name in self._columns:
             column = kinds.get(name)
             if column is None and schema.target is not None and name == schema.target.name:
                 column = schema.target
             if column is None:
                 self._slots.append(_core.CSV_IGNORED)
+            elif column.kind in ("number", "integer") and column is schema.target:
+                self._slots.append(_core.CSV_TARGET)
             elif column.kind in ("number", "integer"):
-                self._slots.append(_core.CSV_TARGET if column is schema.target else schema.slots[name])
+                self._slots.append(len(self._numbers))
+                self._numbers.append(name)
             else:
                 self._slots.append(_core.CSV_TEXT - len(self._texts))
                 self._texts.append(column)
@@ -125,7 +140,7 @@ class CSVStream(Stream):
         missing = self._missing if missing is None else missing
         return _core.parse_csv(
             self._buffer, self._used, self._final, self._delimiter or ",", slots, width, texts, missing, rows,
-            self._decimal, self._missing_numbers,
+            self._decimal, self._missing_numbers, self._options.missing == "fill",
         )  # fmt: skip
 
     def _more(self) -> bool:
@@ -189,10 +204,12 @@ class CSVStream(Stream):
 
     def _piece(self, rows: int, before: int) -> tuple[Block, int]:
         """Parse the buffer after the row number ``before``; returns the block and the number of bytes consumed."""
-        parsed = self._parse(self._slots, len(self.schema.names), len(self._texts), rows)
+        parsed = self._parse(self._slots, len(self._numbers), len(self._texts), rows)
         count, offset = len(parsed["y"]), self._source.offset - len(self._buffer) + self._used
         lines = parsed["lines"] + self._line
-        values: dict[str, Values] = {}
+        values: dict[str, Values] = {name: parsed["X"][:, i] for i, name in enumerate(self._numbers)}
+        for column, text in parsed["strays"]:
+            self._count_stray(self._columns[column], text.decode(errors="replace"))
         wrong: list[tuple[int, ValueError]] = []
         for column, (codes, texts) in zip(self._texts, parsed["texts"], strict=True):
             values[column.name] = self._coded(codes, texts, column.name, lines, before, wrong)
@@ -204,7 +221,7 @@ class CSVStream(Stream):
         taken = int(parsed["starts"][-1])
         self._used += taken
         self._line = line
-        block = Block(count, values, parsed["starts"] + offset, lines, parsed["X"], error)
+        block = Block(count, values, parsed["starts"] + offset, lines, None, error)
         return (block.cut(*min(wrong, key=lambda each: each[0])) if wrong else block), taken
 
     def _coded(
@@ -246,7 +263,8 @@ class CSVStream(Stream):
         return self.bad(row, column, rules[what], text or "something else", line)
 
     def _mark(self, start: int, line: int) -> Any:
-        return {**self._source.mark(start), "columns": self._columns, "delimiter": self._delimiter, "line": line}
+        return {**self._source.mark(start), "columns": self._columns, "delimiter": self._delimiter, "line": line,
+                "decimal": self._decimal}  # fmt: skip
 
     def _now(self) -> tuple[int, int]:
         return self._source.offset - len(self._buffer) + self._used, self._line
@@ -261,6 +279,18 @@ def check_delimiter(delimiter: Any, decimal: str) -> None:
     if not good or delimiter.isalnum() or delimiter in '"\r\n.+-' or delimiter == decimal:
         rule = "one ASCII character, no letter, digit, quote, line end or sign of a number (. + - and the decimal sign)"
         raise _checks.wrong("open_stream", "delimiter", rule, delimiter)
+
+
+def _has_commas(texts: list[Any]) -> bool:
+    """Whether a column of the first rows has decimal commas, and none has decimal points."""
+    commas = points = 0
+    for _, values in texts:
+        some = [value.decode(errors="replace") for value in values[:50]]
+        if some and all(is_number(text, ",") for text in some) and not all(is_number(text) for text in some):
+            commas += 1
+        elif any("." in text for text in some) and all(is_number(text) for text in some):
+            points += 1
+    return commas > points == 0
 
 
 def _delimiter(start: bytes, decimal: str) -> str:
@@ -282,7 +312,7 @@ def _joined(blocks: list[Block]) -> Block:
     return Block(
         sum(block.rows for block in blocks), values, starts,
         np.concatenate([part[:-1] for part in lines] + [lines[-1][-1:]]),
-        np.concatenate([block.X for block in blocks if block.X is not None]), blocks[-1].error,
+        None, blocks[-1].error,
     )  # fmt: skip
 
 

@@ -11,20 +11,22 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._typing import Floats
-from gossamer.streams._schema import KINDS, Coded, Column, Sampled, Schema, Values, as_number, coded_numbers
+from gossamer.exceptions import ParameterError
+from gossamer.rows import Coded, Column as Feature, Plan, Table
+from gossamer.rows.find import Limits, find_plan
+from gossamer.rows.parse import NUMBER
+from gossamer.rows.plan import parse_kind
+from gossamer.rows.table import Values
+from gossamer.streams._schema import KINDS, Column, Sampled, Schema, as_number
 
 #: The largest number of distinct integers in a target that are taken for classes.
 CLASSES = 20
-# possessive quantifiers: no backtracking, so that matching takes linear time
-NUMBER = re.compile(
-    r"[+-]?+(?:(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d++)?+|inf(?:inity)?+|nan)", re.ASCII | re.IGNORECASE
-)
 
 
 def find_schema(
     sample: Mapping[str, Sampled], target: str | int | None, columns: Sequence[str | int] | None,
     ignore: Sequence[str | int], kinds: Mapping[str, str], task: str | None, categories: int,
-    max_features: int | None = None,
+    max_features: int | None = None, plain: bool = False,
 ) -> Schema:  # fmt: skip
     """The schema of a stream, from its first rows and the user's options."""
     names = Names(sample)
@@ -34,20 +36,46 @@ def find_schema(
     without = {goal, *(_named("ignore", column, names) for column in _check_list("ignore", ignore))}
     for name, kind in kinds.items():
         _named("kinds", name, names)
-        _checks.one_of("open_stream", "kinds", kind, KINDS)
-    features = []
-    for name in wanted:
-        if name in without:
-            continue
-        kind = kinds.get(name) or kind_of(sample[name])
-        kind = "number" if kind == "integer" else kind
-        features.append(Column(name, kind, _categories(sample[name].values, categories) if kind == "text" else ()))
-    if not features:
+        if name == goal:
+            _checks.one_of("open_stream", "kinds", kind, KINDS)
+        else:
+            try:
+                parse_kind(name, kind, Feature(name, "number"))
+            except ParameterError as error:
+                raise _checks.wrong("open_stream", "kinds", error.rule, kind) from None
+    chosen = [name for name in wanted if name not in without]
+    if not chosen:
         raise _checks.wrong("open_stream", "columns", "such that a feature remains", names.shown())
-    if len({column.name for column in features}) < len(features):
+    if len(set(chosen)) < len(chosen):
         raise _checks.wrong("open_stream", "columns", "different", list(columns or ()))
-    check_width(sum(len(column.categories) + 1 for column in features), max_features)
-    return Schema(features, None if goal is None else Column(goal, _target_kind(sample[goal], kinds.get(goal), task)))
+    check_width(len(chosen), max_features)
+    said = {name: kind for name, kind in kinds.items() if name in chosen}
+    if plain and not said:
+        return Schema(Plan(Feature(name, "number") for name in chosen), _target(sample, goal, kinds, task))
+    limits = Limits(places=categories, hashed=min(16, categories), open=False)
+    plan = find_plan(sample_table(sample, chosen), said, limits)
+    if not plan.names:
+        kinds_found = ", ".join(f"{column.name} ({column.kind})" for column in plan[:5])
+        raise _checks.wrong("open_stream", "columns", "such that a feature remains", kinds_found)
+    check_width(len(plan.names), max_features)
+    return Schema(plan, _target(sample, goal, kinds, task))
+
+
+def _target(
+    sample: Mapping[str, Sampled], goal: str | None, kinds: Mapping[str, str], task: str | None
+) -> Column | None:
+    return None if goal is None else Column(goal, _target_kind(sample[goal], kinds.get(goal), task))
+
+
+def sample_table(sample: Mapping[str, Sampled], names: Sequence[str]) -> Table:
+    """The first rows of some columns."""
+    values, hints = dict[str, Values](), dict[str, str]()
+    for name in names:
+        values[name], hint = sample[name].for_plan()
+        if hint:
+            hints[name] = hint
+    rows = max((len(part) for part in values.values()), default=0)
+    return Table(rows, values, hints)
 
 
 def check_width(features: int, most: int | None) -> None:
@@ -148,15 +176,6 @@ def _target_kind(sampled: Sampled, kind: str | None, task: str | None) -> str:
     if task == "classification":
         return "integer" if whole else "text"
     return "integer" if whole and _few_whole(known) else "number"
-
-
-def _categories(values: Values, most: int) -> tuple[str, ...]:
-    """The most frequent categories of the sample (of equals the earlier), in order of appearance."""
-    if not isinstance(values, Coded):
-        values = coded_numbers(values)
-    counts = np.bincount(values.codes[values.codes >= 0], minlength=len(values.values))
-    chosen = np.sort(np.argsort(-counts, kind="stable")[:most])
-    return tuple(values.values[i] for i in chosen if counts[i])
 
 
 def _named(parameter: str, wanted: str | int, names: Names) -> str:

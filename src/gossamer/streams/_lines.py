@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
+from gossamer.rows.table import Values, coded_numbers
+from gossamer.streams._chunk import BadRowError, Block, Options
 from gossamer.streams._csv import BOM, LONGEST
 from gossamer.streams._find import check_width, repeated
 from gossamer.streams._memory import sampled, typed_block, without
-from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled, Setting, Values, coded_numbers
+from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled, Setting
 from gossamer.streams._source import PIECE, Source
-from gossamer.streams._stream import BadRowError, Block, Options, Stream
+from gossamer.streams._stream import Stream
 
 #: The most bytes of a chunk of lines: as Python objects they take many times as much.
 TEXT = 1 << 21
@@ -120,6 +122,7 @@ class JSONStream(LineStream):
 
     def _begin(self, at: Any) -> None:
         super()._begin(at)
+        self._late: dict[str, None] = {}
         self._columns: list[str] = [] if at is None else list(at["columns"])
 
     def _mark(self, start: int, line: int) -> Any:
@@ -150,7 +153,8 @@ class JSONStream(LineStream):
         def first(name: str) -> Any:
             return without([row.get(name) for row in rows], self._options)
 
-        return {name: sampled(name, first(name), fail) for name in self._columns}
+        cope = self._options.missing == "fill"
+        return {name: sampled(name, first(name), fail, cope) for name in self._columns}
 
     def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
         return broken(f"{self.name}, row {row} (line {line}): must be a JSON object", error)
@@ -169,7 +173,10 @@ class JSONStream(LineStream):
             except ValueError as problem:
                 error = self._broken(number, line, problem)
                 break
-            if not row.keys() <= known:
+            if not row.keys() <= known and self._options.missing == "fill":
+                for new in sorted(row.keys() - known)[:10]:
+                    self._late.setdefault(new, None)
+            elif not row.keys() <= known:
                 new = min(row.keys() - known)
                 error = self.bad(number, new, "one of the columns of the first rows", "a new one", line)
                 break
@@ -240,6 +247,7 @@ class LIBSVMStream(LineStream):
     """
 
     format = "libsvm"
+    plain = True
 
     def __init__(self, source: Source, options: Options, n_features: int | None = None) -> None:
         self._width, self._base = 0, 1
@@ -299,7 +307,7 @@ class LIBSVMStream(LineStream):
                 raise _checks.wrong("open_stream", "columns", rule, column.name)
         # where each index goes; -1 for those that are not used
         self._places = np.full(self._width, -1)
-        for name, slot in self.schema.slots.items():
+        for slot, name in enumerate(self.schema.names):
             self._places[int(name) - self._base] = slot
 
     def _read(self, rows: int) -> Block | None:

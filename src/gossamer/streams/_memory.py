@@ -9,9 +9,11 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._typing import Array
-from gossamer.streams._find import repeated
-from gossamer.streams._schema import SAMPLE, Coded, Sampled, Values, coded_numbers
-from gossamer.streams._stream import Block, Options, Stream
+from gossamer.rows import Coded
+from gossamer.rows.table import Values, as_text, coded_numbers, is_missing, unique_names
+from gossamer.streams._chunk import Block, Options
+from gossamer.streams._schema import SAMPLE, Sampled, as_number
+from gossamer.streams._stream import Stream
 
 TARGET = "target"
 
@@ -36,7 +38,8 @@ class MemoryStream(Stream):
         if not self._rows:
             raise self._empty()
         first = {name: without(values[:SAMPLE], self._options) for name, values in self._columns.items()}
-        return {name: sampled(name, values, self.bad) for name, values in first.items()}
+        cope = self._options.missing == "fill"
+        return {name: sampled(name, values, self.bad, cope) for name, values in first.items()}
 
     def _settle(self) -> None:
         self._used = self.kinds
@@ -69,6 +72,10 @@ def typed_block(
         try:
             values[name] = as_values(column, kind)
         except Misplaced as bad:
+            target = stream.schema.target
+            if stream._options.missing == "fill" and (target is None or name != target.name):
+                values[name] = as_mixed(column, name)
+                continue
             line = None if lines is None else int(lines[bad.row])
             rule = f"a {kind}, as in the rows before"
             wrong.append((bad.row, stream.bad(stream.rows_read + bad.row + 1, name, rule, bad.got, line)))
@@ -116,10 +123,9 @@ def array_columns(X: Any, y: Any) -> tuple[dict[str, Array], int]:
 
 def frame_columns(frame: Any, y: Any = None) -> tuple[dict[str, Array], int]:
     """The columns of a pandas or polars frame."""
-    names = [str(name) for name in frame.columns]
-    if (again := repeated(names)) is not None:
-        raise ValueError(f"the frame must have columns of different names. Got {again!r} more than once instead.")
-    columns = {str(name): _series(frame[name]) for name in frame.columns}
+    names = unique_names([str(name) for name in frame.columns])
+    parts = [frame.iloc[:, i] for i in range(frame.shape[1])] if hasattr(frame, "iloc") else frame.get_columns()
+    columns = {name: _series(part) for name, part in zip(names, parts, strict=True)}
     if y is not None:
         columns[TARGET] = np.asarray(y)
     return columns, len(frame)
@@ -132,10 +138,16 @@ def _series(series: Any) -> Array:
     return np.asarray(series.to_numpy())
 
 
-def sampled(name: str, column: Any, fail: Callable[..., ValueError]) -> Sampled:
+def as_mixed(column: Any, name: str) -> Values:
+    """Values of several types as texts, whatever types a chunk happens to have."""
+    objects = column if isinstance(column, list) else column.tolist()
+    return Coded.of([as_text(value, name, row, "open_stream") for row, value in enumerate(objects)])
+
+
+def sampled(name: str, column: Any, fail: Callable[..., ValueError], cope: bool = False) -> Sampled:
     """The first values of a column and their kind: their type, or the type of the first value that is not missing.
 
-    ``fail(row, column, rule, got)`` makes the error for a value of another type.
+    ``fail(row, column, rule, got)`` makes the error for a value of another type; ``cope`` takes all for texts instead.
     """
     kinds = {"f": "number", "i": "number", "u": "number", "b": "boolean", "M": "date"}
     kind = kinds.get(column.dtype.kind) if isinstance(column, np.ndarray) else None
@@ -144,9 +156,11 @@ def sampled(name: str, column: Any, fail: Callable[..., ValueError]) -> Sampled:
     try:
         values = as_values(column, kind)
     except Misplaced as bad:
+        if cope:
+            return Sampled(as_mixed(column, name), None)
         raise fail(bad.row + 1, name, f"a {kind}, as in the rows before", bad.got) from None
-    if kind == "text" and isinstance(values, Coded) and not np.isinf(values.numbers("date")).any():
-        kind = "date"
+    if kind == "text" and isinstance(values, Coded):
+        kind = "date" if all(as_number(value, "date") < np.inf for value in values.values) else kind
     return Sampled(values, kind)
 
 
@@ -157,27 +171,20 @@ def _kind_of_objects(objects: list[Any]) -> str:
     return "number"
 
 
-def is_missing(value: object) -> bool:
-    """None, NaN, and what pandas puts in their place."""
-    if value is None or (isinstance(value, float) and value != value):
-        return True
-    return type(value).__name__ in ("NAType", "NaTType")
-
-
 def as_values(array: Any, kind: str) -> Values:
     """A column as numbers or coded texts, NaN and -1 for the missing."""
     if isinstance(array, list):
-        return from_objects(array, kind)
+        return typed_objects(array, kind)
     if array.dtype.kind in "fiub":
         numbers = np.ascontiguousarray(array, dtype=np.float64)
         return coded_numbers(numbers) if kind == "text" else numbers
     if array.dtype.kind == "M":
         seconds = array.astype("datetime64[us]").astype(np.int64) / 1e6
         return np.where(np.isnat(array), np.nan, seconds)
-    return from_objects(array.tolist(), kind)
+    return typed_objects(array.tolist(), kind)
 
 
-def from_objects(objects: list[Any], kind: str) -> Values:
+def typed_objects(objects: list[Any], kind: str) -> Values:
     """Python values as numbers or coded texts."""
     # all of one type, as nearly always: no test of each value
     types = set(map(type, objects)) - {type(None)}

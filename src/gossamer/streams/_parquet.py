@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
+from gossamer.streams._chunk import Block, Options
 from gossamer.streams._find import check_width, repeated
 from gossamer.streams._memory import sampled, typed_block, without
 from gossamer.streams._schema import SAMPLE, SAMPLE_CELLS, Sampled
 from gossamer.streams._source import ChangedDataError
-from gossamer.streams._stream import Block, Options, Stream
+from gossamer.streams._stream import Stream
 
 
 class ParquetStream(Stream):
@@ -77,7 +78,8 @@ class ParquetStream(Stream):
             raise ValueError(f"{self.name} must be a whole Parquet file. Got fewer rows than it says.")
         empty = {name: Sampled(np.zeros(0), "number") for name in unused}
         chained = {name: without(_concatenate(parts), self._options) for name, parts in first.items()}
-        return {**{name: sampled(name, values, self.bad) for name, values in chained.items()}, **empty}
+        cope = self._options.missing == "fill"
+        return {**{name: sampled(name, values, self.bad, cope) for name, values in chained.items()}, **empty}
 
     def _settle(self) -> None:
         names = list(self.kinds)

@@ -1,32 +1,34 @@
-"""What the columns are: found in the first rows, then fixed. A column becomes one or more features, or the target."""
+"""What the columns are: found in the first rows, then fixed. A `rows.Plan` says what they become."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from gossamer import _checks
-from gossamer._typing import Array, Bools, Codes, Floats
+from gossamer._typing import Array, Bools, Floats
+from gossamer.rows import Coded, Column as Feature, Plan, Table
+from gossamer.rows.parse import NUMBER, parse_number, parse_time
+from gossamer.rows.table import MISSING, Values
 
 #: Rows in the sample from which the schema is inferred, for any size of chunks.
 SAMPLE = 1000
-#: The default for the largest number of categories of a text column that get a feature each.
-CATEGORIES = 32
+#: The default for the largest number of categories of a column that have a feature each at a time.
+CATEGORIES = 64
 KINDS = ("number", "integer", "boolean", "date", "text")
 TASKS = ("classification", "regression", "novelty")
 #: The largest size of the sample, rows times columns.
 SAMPLE_CELLS = 400_000
 #: The default for the largest number of features: each costs some hundred bytes before the first row is read.
 FEATURES = 1 << 16
+#: Kinds that may be read as texts, and are checked where nothing is coped with.
+STRICT = ("number", "cyclic", "timestamp")
 #: The most characters of a class: NumPy gives each label of a chunk the room of the longest.
 LONGEST_LABEL = 1024
-#: The texts of a missing value in CSV.
-MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "?")
-
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?Z?", re.ASCII)
 TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -58,37 +60,6 @@ RULES: dict[str, Rule] = {
 }
 
 
-@dataclass(slots=True)
-class Coded:
-    """Texts as codes into a list: ``values[codes]``; the code -1 is a missing text."""
-
-    codes: Codes
-    values: list[str]
-
-    @classmethod
-    def of(cls, texts: Sequence[str | None]) -> Coded:
-        """Number texts in the order of their first coming.
-
-        >>> Coded.of(["b", None, "a", "b"]).codes.tolist()
-        [0, -1, 1, 0]
-        """
-        places: dict[str, int] = {}
-        codes = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
-        return cls(np.array(codes, dtype=np.int32), list(places))
-
-    def map(self, numbers: Sequence[float]) -> Floats:
-        """A number for each value; NaN for the missing."""
-        return np.append(np.asarray(numbers, dtype=np.float64), np.nan)[self.codes]
-
-    def numbers(self, kind: str) -> Floats:
-        """Booleans and dates as numbers; NaN for the missing, inf for what is neither."""
-        return self.map([as_number(value, kind) for value in self.values])
-
-
-#: The values of a column as a format gives them: numbers, NaN where missing, or coded texts.
-Values = Floats | Coded
-
-
 @dataclass(frozen=True)
 class Misfit(Exception):  # noqa: N818
     """A value that its column cannot hold."""
@@ -101,47 +72,44 @@ class Misfit(Exception):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, its kind, and for a text column the categories with a feature of their own."""
+    """A column and how it is read: as numbers, or as texts that may be booleans or dates."""
 
     name: str
     kind: str
-    categories: tuple[str, ...] = ()
 
-    @property
-    def features(self) -> list[str]:
-        """The names of its features."""
-        if self.kind != "text":
-            return [self.name]
-        return [f"{self.name}={category}" for category in (*self.categories, "(other)")]
+
+def read_as(feature: Feature) -> str:
+    """How the column of a feature is read.
+
+    >>> read_as(Feature("x", "cyclic")), read_as(Feature("x", "number", disguised=True))
+    ('number', 'text')
+    """
+    if feature.kind in ("number", "cyclic"):
+        return "text" if feature.disguised else "number"
+    if feature.kind == "timestamp":
+        return "number" if feature.format in ("s", "ms") else "text" if feature.format else "date"
+    return "boolean" if feature.kind == "boolean" else "text"
 
 
 @dataclass
 class Schema:
-    """The columns that are features, in order, and the target.
+    """What the columns become (`gossamer.rows.Plan`), and the target.
 
-    A number is itself; a boolean is 0 or 1; a date is its seconds since 1970; a text is one feature per category,
-    1 where it is that one, and a last one for all others.
-
-    >>> schema = Schema([Column("size", "number"), Column("shop", "text", ("Rome", "Oslo"))], None)
+    >>> from gossamer.rows import Column as Feature
+    >>> schema = Schema(Plan([Feature("size", "number"), Feature("shop", "category", places=2, hashed=1)]), None)
     >>> schema.names
-    ['size', 'shop=Rome', 'shop=Oslo', 'shop=(other)']
+    ['size', 'shop:1', 'shop:2', 'shop:other1']
     """
 
-    features: list[Column]
+    plan: Plan
     target: Column | None
+    features: list[Column] = field(init=False)
     names: list[str] = field(init=False)
-    slots: dict[str, int] = field(init=False)
     _stored: dict[str, Any] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        self.names, self.slots = [], {}
-        for column in self.features:
-            self.slots[column.name] = len(self.names)
-            self.names += column.features
-
-    def owner(self, slot: int) -> str:
-        """The column that a feature comes from."""
-        return max((start, name) for name, start in self.slots.items() if start <= slot)[1]
+        self.features = [Column(feature.name, read_as(feature)) for feature in self.plan.used]
+        self.names = self.plan.names
 
     @property
     def task(self) -> str:
@@ -150,24 +118,16 @@ class Schema:
             return "novelty"
         return "regression" if self.target.kind in ("number", "date") else "classification"
 
-    def encode(self, rows: int, values: Mapping[str, Values], X: Floats | None) -> tuple[Floats, list[Misfit]]:
-        """Features of ``rows`` rows, NaN where missing; ``X`` holds those that are not in ``values`` already.
-
-        With the values that do not fit, one per column at most, the first.
-        """
+    def table(self, rows: int, values: Mapping[str, Values], strict: bool) -> tuple[Table, list[Misfit]]:
+        """The columns of the features; if ``strict``, with the first value of each that does not fit."""
         misfits: list[Misfit] = []
-        X = np.empty((rows, len(self.names))) if X is None else X
-        for column in self.features:
-            given = values.get(column.name)
-            if given is None:
-                continue
-            slot = self.slots[column.name]
-            if column.kind == "text":
-                assert isinstance(given, Coded)
-                _one_hot(X[:, slot : slot + len(column.features)], given, column.categories)
-            else:
-                X[:, slot] = _finite(column, given, misfits)
-        return X, misfits
+        columns = {column.name: values[column.name] for column in self.features}
+        for column, feature in zip(self.features, self.plan.used, strict=True) if strict else ():
+            if column.kind != "text":
+                columns[column.name] = _finite(column, columns[column.name], misfits)
+            elif feature.kind in STRICT:
+                _check_texts(feature, columns[column.name], misfits)
+        return Table(rows, columns), misfits
 
     def targets(self, values: Mapping[str, Values]) -> tuple[Values | None, Bools | None, list[Misfit]]:
         """The target's values, where they are missing, and what does not fit."""
@@ -202,22 +162,23 @@ class Schema:
     def to_dict(self) -> dict[str, Any]:
         """The schema as JSON data; the same object on each call, as every chunk has it in its position."""
         if self._stored is None:
-            features = [[c.name, c.kind, list(c.categories)] for c in self.features]
+            plain = all(feature == Feature(feature.name, "number") for feature in self.plan)
+            plan: Any = [feature.name for feature in self.plan] if plain else self.plan.to_dicts()
             target = None if self.target is None else [self.target.name, self.target.kind]
-            self._stored = {"features": features, "target": target}
+            self._stored = {"plan": plan, "target": target}
         return self._stored
 
     @classmethod
     def from_dict(cls, given: Any) -> Schema:
         """From `to_dict`."""
         try:
-            features = [Column(str(name), _checks.one_of("Schema", "kind", kind, KINDS), tuple(map(str, categories)))
-                        for name, kind, categories in given["features"]]  # fmt: skip
+            plain = all(isinstance(name, str) for name in given["plan"])
+            plan = Plan(Feature(name, "number") for name in given["plan"]) if plain else Plan.of(given["plan"])
             goal = given["target"]
             target = None if goal is None else Column(str(goal[0]), _checks.one_of("Schema", "kind", goal[1], KINDS))
         except (TypeError, KeyError, ValueError):
-            raise _checks.wrong("open_stream", "position", "one that a stream gave", given) from None
-        return cls(features, target)
+            raise _checks.wrong("open_stream", "position", "one that a stream of this version gave", given) from None
+        return cls(plan, target)
 
 
 def as_number(value: str, kind: str) -> float:
@@ -232,8 +193,22 @@ def as_number(value: str, kind: str) -> float:
     return float("inf")
 
 
+def _check_texts(feature: Feature, given: Values, misfits: list[Misfit]) -> None:
+    """Find the first text that is not what its column should hold."""
+    if not isinstance(given, Coded):
+        return
+    for code, value in enumerate(given.values):
+        time = feature.kind == "timestamp"
+        found = parse_time(value, feature.format) if time else parse_number(value, feature.decimal)
+        if found != found and value not in MISSING and (given.codes == code).any():
+            rule = RULES["date" if time else "number"]
+            misfits.append(Misfit(int(np.argmax(given.codes == code)), feature.name, rule, value[:100]))
+
+
 def _finite(column: Column, given: Values, misfits: list[Misfit]) -> Floats:
-    numbers = given.numbers(column.kind) if isinstance(given, Coded) else given
+    numbers = (
+        given.map([as_number(value, column.kind) for value in given.values]) if isinstance(given, Coded) else given
+    )
     wrong = np.isinf(numbers)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -241,14 +216,6 @@ def _finite(column: Column, given: Values, misfits: list[Misfit]) -> Floats:
         rule = RULES[column.kind] if isinstance(given, Coded) else "finite"
         misfits.append(Misfit(row, column.name, rule, got))
     return numbers
-
-
-def _one_hot(out: Floats, given: Coded, categories: Sequence[str]) -> None:
-    places = {category: i for i, category in enumerate(categories)}
-    which = np.array([places.get(value, len(categories)) for value in given.values] + [0])[given.codes]
-    out[:] = 0.0
-    out[np.arange(len(out)), which] = 1.0
-    out[given.codes < 0] = np.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,12 +226,13 @@ class Sampled:
     kind: str | None = None
     decimal: str = "."
 
-
-def coded_numbers(numbers: Floats) -> Coded:
-    """Numbers as texts, whole ones without a point.
-
-    >>> coded_numbers(np.array([1.0, 0.5])).values
-    ['1', '0.5']
-    """
-    texts = [None if x != x else str(int(x)) if x.is_integer() else repr(x) for x in numbers.tolist()]
-    return Coded.of(texts)
+    def for_plan(self) -> tuple[Values, str]:
+        """The values as `find_plan` takes them, and the hint at their type."""
+        hint = {"boolean": "boolean", "date": "timestamp"}.get(self.kind or "", "")
+        if not isinstance(self.values, Coded):
+            return self.values, hint
+        if self.decimal != "." and self.values.values:  # numbers that the parser will read
+            texts = [text.replace(self.decimal, ".") if "." not in text else "x" for text in self.values.values]
+            if all(NUMBER.fullmatch(text) for text in texts):
+                return self.values.map([float(text) for text in texts]), ""
+        return self.values, ""

@@ -2,138 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import base64
+import copy
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from gossamer import _checks
 from gossamer._locks import exclusive, shared
-from gossamer._typing import Array, Floats, Ints
+from gossamer._typing import Bools
+from gossamer.rows import Coded, RowEncoder, Table
+from gossamer.streams._chunk import BadRowError, Block, Chunk, Options, pack
 from gossamer.streams._describe import Seen, describe, look
-from gossamer.streams._find import NUMBER, Names, find_schema
-from gossamer.streams._means import Means, sample_means
-from gossamer.streams._schema import CATEGORIES, FEATURES, TASKS, Coded, Misfit, Rule, Sampled, Schema, Setting, Values
+from gossamer.streams._find import Names, find_schema
+from gossamer.streams._schema import Misfit, Rule, Sampled, Schema, Setting
 
 #: The version of a position; a stream refuses the positions of other versions.
-VERSION = 1
+VERSION = 2
 #: The most numbers in a chunk of a file: wide rows come in chunks of fewer.
 CELLS = 1 << 19
-SKIP, MEAN = Setting("missing='skip'", "missing", "skip"), Setting("'mean'", "missing", "mean")
+SKIP, FILL = Setting("missing='skip'", "missing", "skip"), Setting("'fill'", "missing", "fill")
 #: The rule that a missing value breaks.
-PRESENT = ("there (", SKIP, " leaves such rows out, ", MEAN, " takes the mean of the rows before)")
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of `open_stream` that all formats share."""
-
-    target: str | int | None = None
-    columns: Any = None
-    ignore: Any = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    task: str | None = None
-    missing: str = "error"
-    chunk_rows: int = 8192
-    categories: int = CATEGORIES
-    position: Mapping[str, Any] | None = None
-    schema: Schema | None = None
-    na_values: Any = ()
-    max_features: int = FEATURES
-    means: Any = None
-    keep_means: bool = False
-    bad_rows: str = "error"
-
-    def __post_init__(self) -> None:
-        _checks.one_of("open_stream", "missing", self.missing, ["error", "skip", "mean"])
-        _checks.one_of("open_stream", "bad_rows", self.bad_rows, ["error", "skip"])
-        _checks.one_of("open_stream", "keep_means", self.keep_means, [False, True])
-        if self.task is not None:
-            _checks.one_of("open_stream", "task", self.task, TASKS)
-        _checks.whole("open_stream", "chunk_rows", self.chunk_rows, 1)
-        _checks.whole("open_stream", "categories", self.categories, 1)
-        _checks.whole("open_stream", "max_features", self.max_features, 1)
-        if not isinstance(self.kinds, Mapping):
-            raise _checks.wrong("open_stream", "kinds", "a dict of names and kinds", self.kinds)
-        given = self.na_values
-        if isinstance(given, str) or not isinstance(given, Sequence) or not all(map(_is_plain, given)):
-            raise _checks.wrong("open_stream", "na_values", "a list of texts and finite numbers", given)
-
-    @property
-    def na_texts(self) -> list[str]:
-        """The ``na_values`` as texts."""
-        return [str(value) for value in self.na_values]
-
-    @property
-    def na_numbers(self) -> list[float]:
-        """The ``na_values`` that are numbers, also if they were given as text."""
-        numbers = [float(text) for text in self.na_texts if NUMBER.fullmatch(text)]
-        return [number for number in numbers if np.isfinite(number)]
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (str, int, float)):
-        return False
-    return isinstance(value, str) or bool(np.isfinite(value))
-
-
-class BadRowError(ValueError):
-    """A row that cannot be read; what follows it can. Its arguments are pieces of text, and each `Setting` in it."""
-
-    __module__ = "gossamer.streams"
-
-    def __str__(self) -> str:
-        return "".join(map(str, self.args))
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some rows of a stream.
-
-    Attributes
-    ----------
-    X : the features, a C-ordered float64 array of shape (rows, features).
-    y : the targets (str, int64, bool or float64), or None.
-    rows : the number of each row in its source, the first data row being 1.
-    names : the names of the features.
-    position : where to go on after these rows: ``open_stream(source, position=...)``. A small dict that JSON can hold.
-    """
-
-    X: Floats
-    y: Array | None
-    rows: Ints
-    names: list[str]
-    position: dict[str, Any] = field(repr=False)
-
-    def __len__(self) -> int:
-        return len(self.X)
-
-
-@dataclass
-class Block:
-    """The columns of ``rows`` rows as a format has read them, and the error that stopped it.
-
-    ``X`` holds the features that are not in ``values``. ``starts`` says where each row begins and where the next one
-    would; ``lines`` likewise, where the format counts lines.
-    """
-
-    rows: int
-    values: dict[str, Values]
-    starts: Ints
-    lines: Ints | None = None
-    X: Floats | None = None
-    error: ValueError | None = None
-
-    def cut(self, rows: int, error: ValueError) -> Block:
-        """The first rows, and the error of the next."""
-        values = {
-            name: Coded(value.codes[:rows], value.values) if isinstance(value, Coded) else value[:rows]
-            for name, value in self.values.items()
-        }
-        lines = None if self.lines is None else self.lines[: rows + 1]
-        X = None if self.X is None else self.X[:rows]
-        return Block(rows, values, self.starts[: rows + 1], lines, X, error)
+PRESENT = ("there (", SKIP, " leaves such rows out, ", FILL, " takes the mean of the rows before)")
 
 
 class Stream:
@@ -143,11 +34,11 @@ class Stream:
     may take chunks from one stream: each chunk goes to one of them.
 
     >>> from gossamer.streams import open_stream
-    >>> stream = open_stream(b"size;price;id\\n1;1,5;7\\n2;2,5;8\\n", target="price", ignore=["id"])
+    >>> stream = open_stream(b"size;rate;id\\n1;50%;7\\n2;;8\\n", target="size", ignore=["id"])
     >>> for line in stream.describe():  # what each column was taken for
     ...     print(line)
-    size: number, such as '1'
-    price (target): text, such as '1,5': numbers with a decimal comma? Then decimal=',' reads them
+    size (target): integer, such as '1'
+    rate: number, 1 missing, such as '50%': indicator; numbers written like '50%'
     id (ignored): number, such as '7'
     """
 
@@ -155,12 +46,17 @@ class Stream:
     name = ""
     #: Whether rows come from a file, so that their memory must be bounded.
     bounded = True
+    #: Whether all rows are numbers without gaps, which need no encoder.
+    plain = False
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._seen: dict[str, Seen] = {}
         #: How many rows were left out so far, for missing values and as bad ones; and what was wrong with the first.
         self.left_out, self.first_bad = (0, 0), ""
+        #: What was decided besides: names of the header, values of another kind.
+        self.notes: list[str] = []
+        self.strays: dict[str, tuple[int, str]] = {}
         self._error: Exception | None = None
         self._careful = 0  # after a bad row, the most rows that are read at once, if not 0
         self._row = 0
@@ -175,10 +71,6 @@ class Stream:
             self.schema = Schema.from_dict(position.get("schema"))
             self._row = _checks.whole("position", "row", position.get("row"), 0)
             try:
-                means = position.get("means")
-                if means is None and "sums" in position:  # of an earlier version
-                    means = {"sums": position["sums"]}
-                self._means = Means(len(self.schema.names), means, options.keep_means)
                 if "left_out" in position:
                     missing, bad, self.first_bad = position["left_out"]
                     self.left_out = int(missing), int(bad)
@@ -188,6 +80,8 @@ class Stream:
                 raise _checks.wrong("open_stream", "position", rule, dict(position)) from None
         self._settle()
         self._at, self._at_line = self._now()
+        #: What encodes the rows, if the stream does; it learns from each chunk that is handed out.
+        self.encoder = self._make_encoder(position) if options.encode and not self.plain else None
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -259,10 +153,13 @@ class Stream:
     @shared
     def position(self) -> dict[str, Any]:
         """Where the next row is: ``open_stream(source, position=...)`` goes on there."""
+        place = self._position()
+        return place if self.encoder is None else {**place, "encoder": pack(self.encoder)}
+
+    def _position(self) -> dict[str, Any]:
+        """The position without the encoder."""
         at = self._mark(self._at, self._at_line)
         position = {"format": self.format, "version": VERSION, "row": self._row, "at": at}
-        if self._options.missing == "mean":
-            position["means"] = self._means.state()
         if any(self.left_out):
             position["left_out"] = [*self.left_out, self.first_bad]
         return {**position, "schema": self.schema.to_dict()}
@@ -307,12 +204,21 @@ class Stream:
             schema = self._check_schema(o.schema, list(sample))
         else:
             most = o.max_features if self.bounded else None
-            schema = find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories, most)
-        means = o.means
-        if o.missing == "mean" and means is None:
-            means = {"start": sample_means(schema, sample)}
-        self._means = Means(len(schema.names), means, o.keep_means)
+            schema = find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories, most, self.plain)
         return schema
+
+    def _make_encoder(self, position: Mapping[str, Any] | None) -> RowEncoder:
+        """The encoder of the rows, as it was at a position."""
+        if position is None:
+            made: RowEncoder = RowEncoder(self.schema.plan, scale=False, largest=np.inf).settle()
+            return made
+        try:
+            encoder = RowEncoder.from_bytes(base64.b64decode(position["encoder"]))
+        except (KeyError, TypeError, ValueError):
+            raise _checks.wrong("open_stream", "position", "one of a stream with encode=True", dict(position)) from None
+        if encoder.plan_ != self.schema.plan:
+            raise _checks.wrong("open_stream", "position", "one whose encoder has the columns", encoder.plan_)
+        return encoder
 
     def _skip_row(self, error: BadRowError) -> None:
         """Go on after the row that the stream has stopped at, if the format can; count it."""
@@ -324,6 +230,11 @@ class Stream:
         missing, bad = self.left_out
         self.left_out = missing, bad + 1
         self.first_bad = self.first_bad or str(error)
+
+    def _count_stray(self, name: str, text: str) -> None:
+        """Count a value of another kind than its column's, which is taken for missing."""
+        count, first = self.strays.get(name, (0, text))
+        self.strays[name] = count + 1, first
 
     def _pass_over(self, start: int, line: int) -> bool:
         """Go to the row that begins at ``start``, in the last block read, and skip it; False if the format cannot."""
@@ -343,7 +254,7 @@ class Stream:
                 shown = Names(names).shown()
                 raise ValueError(f"{self.name} must have the column {column.name!r}. Got the columns {shown} instead.")
         there = schema.target is not None and schema.target.name in known
-        return Schema(schema.features, schema.target if there else None)
+        return Schema(schema.plan, schema.target if there else None)
 
     def _empty(self) -> ValueError:
         return ValueError(f"{self.name} must have at least one row. Got none.")
@@ -360,17 +271,22 @@ class Stream:
     def _chunk(self, block: Block) -> Chunk | None:
         """The rows of a block up to the first bad one; None if none remains, after a skip."""
         missing, schema, rows = self._options.missing, self.schema, block.rows
-        X, misfits = schema.encode(rows, block.values, block.X)
+        strict = missing != "fill"
+        found: Any
+        if block.X is not None:
+            found, misfits = block.X, list[Misfit]()
+            gone = np.isnan(block.X).any(axis=1)
+        else:
+            found, misfits = schema.table(rows, block.values, strict)
+            gone = _gaps(found) if strict else np.zeros(rows, dtype=np.bool_)
         target, lost, more = schema.targets(block.values)
         misfits += more
-        gone = np.isnan(X)
         if lost is None:
             lost = np.zeros(rows, dtype=np.bool_)
-        absent = gone.any(axis=1)
-        if missing == "error" and absent.any():
-            row = int(np.argmax(absent))
-            misfits.append(Misfit(row, schema.owner(int(np.argmax(gone[row]))), PRESENT, "a missing value"))
-        if missing != "skip" and lost.any():
+        if gone.any() and (missing == "error" or (block.X is not None and not strict)):
+            row = int(np.argmax(gone))
+            misfits.append(Misfit(row, self._first_gap(found, row), PRESENT, "a missing value"))
+        if missing == "error" and lost.any():
             assert schema.target is not None
             rule = ("there, for it is the target (", SKIP, " leaves such rows out)")
             misfits.append(Misfit(int(np.argmax(lost)), schema.target.name, rule, "a missing value"))
@@ -381,11 +297,9 @@ class Stream:
             line = None if block.lines is None else int(block.lines[rows])
             error = self.bad(self._row + rows + 1, first.column, first.rule, first.got, line)
         keep = np.ones(rows, dtype=np.bool_)
-        if missing == "skip":
-            keep = ~(absent | lost)[:rows]
+        if missing != "error":
+            keep = ~(gone | lost)[:rows]
             self.left_out = self.left_out[0] + rows - int(keep.sum()), self.left_out[1]
-        elif missing == "mean" and rows:
-            X = self._means.fill(X[:rows])
         numbers = np.arange(self._row + 1, self._row + rows + 1)
         self._row += rows
         self._at = int(block.starts[rows])
@@ -393,7 +307,24 @@ class Stream:
         self._error = error
         if not keep.any():
             return None
-        whole = len(X) == len(keep) and bool(keep.all())
-        X = X if whole else X[:rows][keep]
+        if not (len(found) == len(keep) and keep.all()):
+            found, numbers = found[:rows][keep], numbers[keep]
+        if self.encoder is not None:
+            found = self.encoder.learn_transform(found)
         y = None if target is None else schema.labels(target, np.flatnonzero(keep))
-        return Chunk(X, y, numbers if whole else numbers[keep], schema.names, self.position)
+        known = None if self.encoder is None else copy.copy(self.encoder)  # what it learns later is not in the copy
+        return Chunk(found, y, numbers, schema.names, self._position(), known)
+
+    def _first_gap(self, found: Any, row: int) -> str:
+        """The first column that has nothing in a row."""
+        if not isinstance(found, Table):
+            return self.schema.names[int(np.argmax(np.isnan(found[row])))]
+        return next(name for name in found.columns if _gaps(found[row : row + 1], name)[0])
+
+
+def _gaps(table: Table, name: str | None = None) -> Bools:
+    """The rows where something is missing, in a column or in any."""
+    gone = np.zeros(table.rows, dtype=np.bool_)
+    for values in table.columns.values() if name is None else [table[name]]:
+        gone |= values.codes < 0 if isinstance(values, Coded) else np.isnan(values)
+    return gone

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gossamer.estimators import OnlinePipeline
     from gossamer.estimators.base import Online
     from gossamer.streams import Schema, Stream
 
@@ -94,8 +95,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     ):  # fmt: skip
         group.add_argument(f"--{name}", type=float, metavar="X", help=words)
     group.add_argument("--schedule", help="constant or inverse_sqrt")
-    group.add_argument("--skip", type=float, help="novelty: alarms are rows with a p-value below this (0.05), "
-                       "and runs of them are not learned")  # fmt: skip
+    group.add_argument("--skip", type=_value, metavar="X", help="novelty: alarms are rows with a p-value below this "
+                       "(0.05), and runs of them are not learned; none: alarms are scores below rho")  # fmt: skip
     group.add_argument("--intercept", dest="fit_intercept", action=argparse.BooleanOptionalAction, default=None,
                        help="learn an offset")  # fmt: skip
     group.add_argument("--scale", action=argparse.BooleanOptionalAction, default=True,
@@ -115,9 +116,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def given(options: argparse.Namespace) -> dict[str, Any]:
     """The options of the learner and the kernel that were given."""
     found = {name: getattr(options, name) for name in MODEL if getattr(options, name) is not None}
-    if found.get("budget") == "none":
-        found["budget"] = None
-    return found
+    return {name: None if name in ("budget", "skip") and value == "none" else value for name, value in found.items()}
 
 
 def default_learner(options: argparse.Namespace) -> str:
@@ -199,12 +198,25 @@ def make_encoder(options: argparse.Namespace, stream: Stream, learner: str) -> A
     from gossamer.estimators import OnlineScaler
     from gossamer.rows import RowEncoder
 
-    scale = options.scale
+    scale = options.scale and not scales_inside(options, stream)
     if scale and not options.forget and tunes_itself(learner, stream.task):
         scale = not all(column.kind == "number" and not column.indicator for column in stream.schema.plan.used)
     if stream.plain:
         return OnlineScaler(options.forget) if scale else None
     return RowEncoder(stream.schema.plan, scale=scale, forget=options.forget).settle()
+
+
+def scales_inside(options: argparse.Namespace, stream: Stream) -> bool:
+    """Whether a scaler belongs to the model: one before a detector must not learn the rows that it skips."""
+    numbers = all(column.kind == "number" and not column.indicator for column in stream.schema.plan.used)
+    return bool(stream.task == "novelty" and options.scale and numbers)
+
+
+def with_scaler(model: Online, options: argparse.Namespace, stream: Stream) -> OnlinePipeline:
+    """The model as a pipeline, with its scaler if it has one of its own."""
+    from gossamer.estimators import OnlineScaler, pipeline
+
+    return pipeline(OnlineScaler(options.forget), model) if scales_inside(options, stream) else pipeline(model)
 
 
 def build(learner: str, options: argparse.Namespace, stream: Stream, encoder: Any, strict: bool = True) -> Online:

@@ -31,7 +31,7 @@ def _is_calm(found: Any) -> bool:
     """Whether it is what `gossamer.estimators.wary` keeps: rows since the last alarm, and the share of skipped rows."""
     if not isinstance(found, tuple) or [type(value) for value in found] != [int, float]:
         return False
-    return 0 <= found[0] <= 3 and 0 <= found[1] <= 1
+    return bool(0 <= found[0] <= 3 and 0 <= found[1] <= 1)
 
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ ORDER = {
         "tuning",
         "second_order",
         "certainty",
+        "clock",
         "budgets",
         "capacity",
         "sweeps",

@@ -169,7 +169,7 @@ private:
         before_ = model_.mean;
         before_.insert(before_.end(), model_.squares.begin(), model_.squares.end());
         const double weight = scale_rows(x, z, 1, d, model_.mean.data(), model_.squares.data(), model_.weight,
-                                         config_.keep, config_.centre, config_.divide);
+                                         config_.keep, nullptr, config_.centre, config_.divide);
         if (!tiles<double>().finite(model_.squares.data(), d) || !model_.active().accepts(z)) {
             std::copy_n(before_.begin(), d, model_.mean.begin());
             std::copy_n(before_.begin() + d, d, model_.squares.begin());

@@ -74,6 +74,15 @@ struct Curve {
         shifts[i + 1] = next[1];
     }
 
+    // time passes: what was learned counts less, and goes back to the prior
+    void fade(double factor) {
+        for (int i = 0; i < knots; ++i) {
+            curvatures[i] = factor * curvatures[i] + (1.0 - factor) * links::prior_precision;
+            shifts[i] -= (1.0 - factor) * links::prior_precision * shifts[i] / curvatures[i];
+        }
+        if (!rises()) shifts.fill(0.0);
+    }
+
 private:
     static std::array<double, knots> filled(double value) {
         std::array<double, knots> values;
@@ -147,6 +156,9 @@ struct Calibration {
         for (const double curvature : curve.curvatures) fits = fits && curvature > 0;
         return fits && curve.rises();
     }
+
+    // time passes
+    void fade(double factor) { two.fade(factor), many.fade(factor), curve.fade(factor); }
 
     // A third class has come: f = g_1 - g_0, g_1 = -g_0.
     void widen() {

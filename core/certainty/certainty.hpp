@@ -50,7 +50,7 @@ struct Usual {
         return std::min(largest, std::max(0.0, (mean - f) / deviation));
     }
     void learn(double f, double weight) {
-        if (rows == 0) mean = f;
+        if (!(rows > 0)) mean = f;
         rows += weight;
         const double share = std::min(1.0, std::max(rate * weight, weight / rows)), away = f - mean;
         mean += share * away;
@@ -105,6 +105,14 @@ struct Certainty {
         for (int k = 0; k < classes; ++k) top = std::max(top, f[k]);
         for (int k = 0; k < classes; ++k) sum += p[k] = f[k] == top ? 1.0 : std::exp(f[k] - top);
         for (int k = 0; k < classes; ++k) p[k] /= sum;
+    }
+
+    // Time passes: what was learned counts less by a factor.
+    void fade(double factor) {
+        if (factor == 1) return;
+        calibration.fade(factor);
+        usual.rows *= factor;
+        conformal.sketch.fade(factor);
     }
 
     void learn_two(double f, bool second, double weight) {

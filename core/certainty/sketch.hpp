@@ -47,6 +47,16 @@ struct Sketch {
         if (gain > largest_gain) rescale();
     }
 
+    // time passes: older values weigh less
+    void fade(double factor) {
+        if (factor > 0) {
+            gain /= factor;
+            if (gain > largest_gain) rescale();
+        } else {
+            *this = Sketch();
+        }
+    }
+
     double count() const { return total / gain; }
 
     // The share of the weight below a value, linear inside a bin.

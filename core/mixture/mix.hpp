@@ -15,6 +15,7 @@ struct MixedRows {
     const double* variances = nullptr;  // (experts, rows); may be null
     const double* y = nullptr;          // (rows,); null: predict only
     const double* weights = nullptr;    // (rows,); may be null: all 1
+    const double* fades = nullptr;      // (rows,); what time leaves of the opinions; null: they forget by rows
     int experts = 0, rows = 0, outputs = 1;
     double* out = nullptr;  // (rows, outputs)
 };
@@ -48,6 +49,7 @@ void mix(const MixedRows& m, double* opinions, double* weights, double* credits,
             heard += weights[e];
             likelihoods[e] = own[e].look(row, weights[e], sums, y);
             mixed += weights[e] * likelihoods[e];
+            if (m.fades != nullptr) own[e].fade(m.fades[t]);
             if (m.y != nullptr && importance > 0) own[e].learn(row, y, importance);
         }
         for (int k = 0; k < m.outputs && !all; ++k) sums[k] = heard > 0 ? sums[k] / heard : Opinion::nothing(m.outputs);

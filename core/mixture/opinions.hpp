@@ -42,6 +42,7 @@ struct SignOpinion {
         return y > 0 ? p : 1 - p;
     }
     void learn(const Outlook& row, double y, double weight) { link.learn(row.scores[0], y > 0, weight); }
+    void fade(double factor) { link.forgetting = 1, link.fade(factor); }
     static void finish(double* sums, int) { sums[0] = std::log(sums[0]) - std::log1p(-sums[0]); }
 };
 
@@ -73,6 +74,7 @@ struct ClassOpinion {
     void learn(const Outlook& row, double y, double weight) {
         link.learn(row.scores, row.outputs, static_cast<int>(y), row.workspace, weight);
     }
+    void fade(double factor) { link.forgetting = 1, link.fade(factor); }
     static void finish(double* sums, int outputs) {
         for (int k = 0; k < outputs; ++k) sums[k] = std::log(sums[k]);
     }
@@ -82,8 +84,9 @@ struct ClassOpinion {
 // mixture is the weighted mean.
 struct ValueOpinion {
     static constexpr int numbers = 2;
-    static constexpr double freedom = 6.0, forgetting = opinion_forgetting, prior = 4.0;
+    static constexpr double freedom = 6.0, prior = 4.0;
     double total = prior, squares = prior;
+    double forgetting = opinion_forgetting;  // by rows; 1 where it is by the clock
 
     template <class S, class F> static void each(S& s, F&& f) { f("total", s.total), f("squares", s.squares); }
     static bool holds(const Outlook& row) {
@@ -102,14 +105,20 @@ struct ValueOpinion {
         total = forgetting * total + (1 - forgetting) * prior + weight;
         squares = forgetting * squares + (1 - forgetting) * prior + weight * robust;
     }
+    void fade(double factor) {
+        forgetting = 1;
+        total = factor * total + (1 - factor) * prior;
+        squares = factor * squares + (1 - factor) * prior;
+    }
     static void finish(double*, int) {}
 };
 
 // A quantile: the asymmetric Laplace density around the score, whose width is the mean pinball loss so far.
 struct QuantileOpinion {
     static constexpr int numbers = 3;
-    static constexpr double forgetting = opinion_forgetting, prior = 4.0;
+    static constexpr double prior = 4.0;
     double total = prior, losses = 0.25 * prior, level = 0.5;
+    double forgetting = opinion_forgetting;
 
     template <class S, class F> static void each(S& s, F&& f) {
         f("total", s.total), f("losses", s.losses), f("level", s.level);
@@ -127,6 +136,11 @@ struct QuantileOpinion {
         total = forgetting * total + (1 - forgetting) * prior + weight;
         losses =
             forgetting * losses + (1 - forgetting) * 0.25 * prior + weight * std::min(most, loss(y - row.scores[0]));
+    }
+    void fade(double factor) {
+        forgetting = 1;
+        total = factor * total + (1 - factor) * prior;
+        losses = factor * losses + (1 - factor) * 0.25 * prior;
     }
     static void finish(double*, int) {}
 };

@@ -42,19 +42,25 @@ void bind_links(nb::module_& m) {
     m.def(
         "learn_link",
         [](std::vector<double> fields, Vector<double> scores, Vector<double> y, std::optional<Vector<double>> weights,
-           VectorOut<double> p) {
+           VectorOut<double> p, std::optional<Vector<double>> fades) {
             auto link = from_fields<Link>(fields);
             expect(y.size(), scores.size(), "y");
             expect(p.size(), scores.size(), "p");
             if (weights) expect(weights->size(), scores.size(), "weights");
+            if (fades) expect(fades->size(), scores.size(), "fades");
             {
                 nb::gil_scoped_release release;
-                for (std::size_t t = 0; t < scores.size(); ++t)
-                    p.data()[t] = link.learn(scores.data()[t], y.data()[t] > 0, weights ? weights->data()[t] : 1.0);
+                for (std::size_t t = 0; t < scores.size(); ++t) {
+                    const double score = scores.data()[t];
+                    const Link before = link;
+                    if (fades) link.fade(fades->data()[t]);
+                    p.data()[t] = link.learn(score, y.data()[t] > 0, weights ? weights->data()[t] : 1.0);
+                    if (fades) p.data()[t] = before.probability(score);
+                }
             }
             return fields_of(link);
         },
-        "link"_a, "scores"_a, "y"_a, "weights"_a.none(), "p"_a,
+        "link"_a, "scores"_a, "y"_a, "weights"_a.none(), "p"_a, "fades"_a.none() = nb::none(),
         "Write the probability of the second class before each row to p, and learn the row; returns the link.");
     m.def(
         "link_probability",
@@ -68,21 +74,28 @@ void bind_links(nb::module_& m) {
     m.def(
         "learn_softmax_link",
         [](std::vector<double> fields, Matrix<double> scores, Vector<double> y, std::optional<Vector<double>> weights,
-           MatrixOut<double> p) {
+           MatrixOut<double> p, std::optional<Vector<double>> fades) {
             auto link = from_fields<SoftmaxLink>(fields);
             const std::size_t rows = scores.shape(0), classes = scores.shape(1);
             expect(y.size(), rows, "y");
             expect(p.size(), scores.size(), "p");
             if (weights) expect(weights->size(), rows, "weights");
+            if (fades) expect(fades->size(), rows, "fades");
             {
                 nb::gil_scoped_release release;
-                for (std::size_t t = 0; t < rows; ++t)
-                    link.learn(scores.data() + t * classes, static_cast<int>(classes), static_cast<int>(y.data()[t]),
-                               p.data() + t * classes, weights ? weights->data()[t] : 1.0);
+                for (std::size_t t = 0; t < rows; ++t) {
+                    const double* row = scores.data() + t * classes;
+                    double* out = p.data() + t * classes;
+                    const int count = static_cast<int>(classes);
+                    const SoftmaxLink before = link;
+                    if (fades) link.fade(fades->data()[t]);
+                    link.learn(row, count, static_cast<int>(y.data()[t]), out, weights ? weights->data()[t] : 1.0);
+                    if (fades) before.probability(row, count, out);
+                }
             }
             return fields_of(link);
         },
-        "link"_a, "scores"_a, "y"_a, "weights"_a.none(), "p"_a,
+        "link"_a, "scores"_a, "y"_a, "weights"_a.none(), "p"_a, "fades"_a.none() = nb::none(),
         "Write the probabilities of the classes before each row to p, and learn the row; returns the link.");
     m.def(
         "softmax_link_probability",
@@ -130,8 +143,9 @@ using Room = std::optional<MatrixOut<double>>;
 // followed by the thresholds for the shares of misses.
 template <class Before, class Learn>
 void learn_rows(Sure& self, std::size_t rows, const Weights& weights, const std::vector<double>& missed,
-                const Room& out, std::size_t columns, Before&& before, Learn&& learn) {
+                const Room& out, std::size_t columns, const Weights& fades, Before&& before, Learn&& learn) {
     if (weights) expect(weights->size(), rows, "weights");
+    if (fades) expect(fades->size(), rows, "fades");
     if (out) expect(out->size(), rows * (columns + missed.size()), "out");
     change(self, [&] {
         double* to = out ? out->data() : nullptr;
@@ -141,6 +155,7 @@ void learn_rows(Sure& self, std::size_t rows, const Weights& weights, const std:
                 to += columns;
                 for (const double share : missed) *to++ = self.threshold(share);
             }
+            if (fades) self.fade(fades->data()[t]);
             learn(t, weights ? weights->data()[t] : 1.0);
         }
     });
@@ -178,55 +193,59 @@ void bind_certainties(nb::module_& m) {
         .def(
             "sound", [](const Sure& self) { return look(self, [&] { return self.sound(); }); },
             "Whether the numbers are ones that learning can make.")
+        .def(
+            "fade", [](Sure& self, double factor) { change(self, [&] { self.fade(factor); }); }, "factor"_a)
         .def("widen", [](Sure& self) { change(self, [&] { self.calibration.widen(); }); })
         .def(
             "learn_two",
             [](Sure& self, Vector<double> scores, Vector<double> y, Weights weights, std::vector<double> missed,
-               Room out) {
+               Room out, Weights fades) {
                 expect(y.size(), scores.size(), "y");
                 learn_rows(
-                    self, scores.size(), weights, missed, out, 1,
+                    self, scores.size(), weights, missed, out, 1, fades,
                     [&](std::size_t t, double* to) {
                         const double f = scores.data()[t];
                         *to = std::isfinite(f) ? self.probability(f) : std::nan("");
                     },
                     [&](std::size_t t, double w) { self.learn_two(scores.data()[t], y.data()[t] > 0, w); });
             },
-            "scores"_a, "y"_a, "weights"_a.none(), "missed"_a, "out"_a.none())
+            "scores"_a, "y"_a, "weights"_a.none(), "missed"_a, "out"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "learn_many",
             [](Sure& self, Matrix<double> scores, Vector<double> y, Weights weights, std::vector<double> missed,
-               Room out) {
+               Room out, Weights fades) {
                 const std::size_t rows = scores.shape(0), columns = scores.shape(1);
                 const int classes = static_cast<int>(columns);
                 expect(y.size(), rows, "y");
                 std::vector<double> room(columns);
                 learn_rows(
-                    self, rows, weights, missed, out, columns,
+                    self, rows, weights, missed, out, columns, fades,
                     [&](std::size_t t, double* to) { self.probability(scores.data() + t * columns, classes, to); },
                     [&](std::size_t t, double w) {
                         self.learn_many(scores.data() + t * columns, classes, static_cast<int>(y.data()[t]),
                                         room.data(), w);
                     });
             },
-            "scores"_a, "y"_a, "weights"_a.none(), "missed"_a, "out"_a.none())
+            "scores"_a, "y"_a, "weights"_a.none(), "missed"_a, "out"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "learn_real",
-            [](Sure& self, Vector<double> residuals, Weights weights, std::vector<double> missed, Room out) {
+            [](Sure& self, Vector<double> residuals, Weights weights, std::vector<double> missed, Room out,
+               Weights fades) {
                 learn_rows(
-                    self, residuals.size(), weights, missed, out, 0, [](std::size_t, double*) {},
+                    self, residuals.size(), weights, missed, out, 0, fades, [](std::size_t, double*) {},
                     [&](std::size_t t, double w) { self.learn_real(residuals.data()[t], w); });
             },
-            "residuals"_a, "weights"_a.none(), "missed"_a, "out"_a.none())
+            "residuals"_a, "weights"_a.none(), "missed"_a, "out"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "learn_novelty",
-            [](Sure& self, Vector<double> scores, Weights weights, std::vector<double> missed, Room out) {
+            [](Sure& self, Vector<double> scores, Weights weights, std::vector<double> missed, Room out,
+               Weights fades) {
                 learn_rows(
-                    self, scores.size(), weights, missed, out, 1,
+                    self, scores.size(), weights, missed, out, 1, fades,
                     [&](std::size_t t, double* to) { *to = self.p_value(scores.data()[t]); },
                     [&](std::size_t t, double w) { self.learn_novelty(scores.data()[t], w); });
             },
-            "scores"_a, "weights"_a.none(), "missed"_a, "out"_a.none())
+            "scores"_a, "weights"_a.none(), "missed"_a, "out"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "learn_one",
             [](Sure& self, double score, double y, double weight) {

@@ -311,6 +311,7 @@ def test_nu_needs_a_level(part, loss):
 
 #: Two values of each parameter, at least one of which shows.
 VALUES = {
+    "half_life": (None, "1 hour", "9 hours"), "class_weight": (None, "balanced", {"b": 5.0}),
     "kernel": (Gaussian(0.5), Polynomial(2, 0.3)), "rate": (0.3, 0.1), "reg": (0.1, 0.01), "margin": (1.0, 0.4),
     "nu": (0.1, 0.4), "schedule": ("constant", FALLING), "fit_intercept": (False, True), "budget": (4, 2),
     "average": ("fit", False, True, "sparse"), "n_passes": (1, 2), "shuffle": (True, False), "random_state": (0, 1),
@@ -334,7 +335,8 @@ def behaviour(part, parameters, classes):
     """What a model says after fit, or None where the parameters do not go together."""
     X, y = data(part, classes, seed=3)
     try:
-        model = part(**{"kernel": Gaussian(0.5), **parameters}).fit(X, y)
+        when = {} if parameters.get("half_life") is None else {"time": 600.0 * np.arange(len(X))}
+        model = part(**{"kernel": Gaussian(0.5), **parameters}).fit(X, y, **when)
     except ValueError:
         return None
     said = model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)

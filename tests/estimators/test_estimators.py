@@ -344,6 +344,7 @@ BAD = {
     "multiclass": ["fast", None], "epsilon": [-0.1], "delta": [0.0], "quantile": [0.0, 1.0], "radius": [0.0, -1.0],
     "variant": ["PA-III"], "alpha": [0.0, 1.1], "B": [0.0], "aggressive": [1], "meta": [-1.0], "memory": [-0.1, 1.1],
     "noise": [0.0, -1.0, math.inf], "forgetting": [0.0, 1.1], "skip": [0.0, 1.0, "often"],
+    "half_life": [0, -1.0, "soon"], "class_weight": ["equal", {}, {"b": -1.0}, 3],
     "kernel": ["gauss", 3], "method": ["fast", None], "rescale": [1, "yes", None], "weights": [[1.0], [1.0, -1.0], 2.0],
     "products": [[(0, 1, 1)], [(0, 2)], [(0, 1), (0, 1)], 3], "differences": [[(0, 2)], [0, 1], [(0, 1), (0, 1)]],
 }  # fmt: skip

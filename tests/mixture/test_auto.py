@@ -265,7 +265,8 @@ def test_sleepers(case):
 def test_parameters_are_checked_when_rows_come(part):
     X, y = stream("two" if part is AutoClassifier else "mean", 20)
     bad = {"budget": [0, 2.5], "kernel": ["gauss", 3], "scale": [1, "yes"], "memory": [0.0, -1], "time": [0.0, "x"],
-           "n_jobs": [0, 1.5], "shuffle": ["no"], "random_state": [-1], "quantile": [0.0, 1.0]}  # fmt: skip
+           "n_jobs": [0, 1.5], "shuffle": ["no"], "random_state": [-1], "quantile": [0.0, 1.0],
+           "half_life": [0, "soon"], "class_weight": ["equal", {"no": -1}]}  # fmt: skip
     names = set(part().get_params(deep=False))
     assert names <= set(bad)
     for name in sorted(names):

@@ -138,9 +138,9 @@ def keep_experts(learner: MixedLearner, count: int) -> None:
     """Leave the heaviest experts only: a file of all of them is large."""
     state = learner.state()
     best = np.argsort(-state.weights)[:count]
-    lists = {name: [getattr(state, name)[i] for i in best] for name in ("settings", "trials", "experts")}
-    weights = state.weights[best] / state.weights[best].sum()
-    learner.restore(state.replace(**lists, weights=weights, opinions=state.opinions[best], credits=state.credits[best]))
+    lists = {name: [getattr(state, name)[i] for i in best] for name in ("settings", "trials", "asleep", "experts")}
+    arrays = {name: getattr(state, name)[best] for name in ("opinions", "sleeping", "credits")}
+    learner.restore(state.replace(**lists, **arrays, weights=state.weights[best] / state.weights[best].sum()))
 
 
 @functools.cache

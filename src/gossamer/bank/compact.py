@@ -59,6 +59,10 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
     scaler, last = _parts(model)
     if last is None or last._average() or getattr(last, "skip", None) is not None:
         return None
+    if last.half_life is not None or (scaler is not None and scaler.half_life is not None):
+        return None  # the bytes of a state have no clock
+    if getattr(last, "class_weight", None) is not None:
+        return None  # and no counts of classes
     learner = last._start()
     kernel = learner.kernel
     own = isinstance(kernel, (Gaussian, Laplace)) and isinstance(kernel.gamma, str)
@@ -150,6 +154,8 @@ class Compact:
         self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
     ) -> tuple[list[Any], dict[int, str]]:
         """New states after the rows of each key, the scores in ``out``; the states given stay as they are."""
+        if rows.time is not None:
+            raise _checks.wrong("ModelBank", "time", "None for a model without half_life", "times")
         refused = np.zeros(len(out), dtype=np.uint8)
         gammas = self._gammas(states, groups, rows) if self.own_width else None
         room = out if out.ndim == 2 else out[:, None]

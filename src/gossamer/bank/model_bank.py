@@ -26,7 +26,7 @@ from gossamer.bank.objects import Estimators, description, shape_of, task_of
 from gossamer.bank.shelf import Shelf
 from gossamer.estimators import certain, inputs, labels as _labels
 from gossamer.estimators.divergence import watch
-from gossamer.estimators.pipelines import last_step
+from gossamer.estimators.pipelines import has_clock, last_step
 from gossamer.losses import Taxonomy
 from gossamer.rows.pending import Pending
 
@@ -113,8 +113,9 @@ class ModelBank:
 
     @exclusive
     def learn(
-        self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None
-    ) -> Floats:
+        self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None,
+        time: Any = None,
+    ) -> Floats:  # fmt: skip
         """Predict and then learn each row with the model of its key; returns the predictions, row for row.
 
         These are the scores of ``predict_learn``. Once a classifier's bank has seen more than two labels there is a
@@ -123,6 +124,7 @@ class ModelBank:
         ``order``: numbers, times or texts by which the rows of a key are sorted first (a stable sort).
         ``offset``: any plain data that says how far the stream is read when these rows are learned; `commit` stores it.
         ``sample_weight``: the weight of each row, as in an estimator; None: all 1.
+        ``time``: when each row came, for a model with a ``half_life``; each key has a clock of its own.
         """
         with self._lock:
             encoded = None if offset is None else to_json(self, "offset", offset)
@@ -130,6 +132,7 @@ class ModelBank:
             rows = keyed.checked(self, keys, X, order, self.n_features_in_, self._dtype)
             labels = self._targets(rows, y)
             rows.weights = keyed.row_weights(self, rows, sample_weight)
+            rows.time = keyed.row_times(self, rows, time)
             self._refuse(rows.bad, rows)
             groups, failed = keyed.gathered(rows), {}
             out = self._room(len(rows.keys), labels)
@@ -181,7 +184,8 @@ class ModelBank:
         """
 
         def learn(rows: Array, labels: Array, keys: list[Any]) -> None:
-            self.learn(keys, rows, labels)
+            timed = time is not None and has_clock(self.template)
+            self.learn(keys, rows, labels, time=np.full(len(rows), float(time)) if timed else None)
 
         return self.pending.join(ids, y, learn, time)
 

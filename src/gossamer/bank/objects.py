@@ -172,11 +172,13 @@ class Estimators:
             return list(pool.map(as_worker(get_ident(), work), range(count)))
 
     def _learn(self, model: Any, rows: Rows, targets: Any, at: Any, ranks: dict[Any, int], out: Floats) -> None:
-        weights = {} if rows.weights is None else {"sample_weight": rows.weights[at]}
+        given = {} if rows.weights is None else {"sample_weight": rows.weights[at]}
+        if rows.time is not None:
+            given["time"] = rows.time[at]
         if out.ndim == 2:
-            out[at] = model._predict_learn(rows.X[at], targets, **weights).by_class(list(ranks))
+            out[at] = model._predict_learn(rows.X[at], targets, **given).by_class(list(ranks))
         else:
-            out[at] = model.predict_learn(rows.X[at], targets, **weights)
+            out[at] = model.predict_learn(rows.X[at], targets, **given)
 
     def _targets(self, y: Floats | None, at: Any, labels: list[Any]) -> Any:
         if y is None:

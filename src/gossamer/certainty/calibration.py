@@ -71,6 +71,16 @@ class Curve:
         if all(wanted[k] - wanted[k + 1] <= STEEPEST_FALL * (AT[k + 1] - AT[k]) for k in near):
             self.shifts = wanted
 
+    def fade(self, factor: float) -> None:
+        """Time has passed: what was learned counts less by a factor, and goes back to the prior."""
+        for i in range(len(AT)):
+            self.curvatures[i] = factor * self.curvatures[i] + (1.0 - factor) * PRIOR_PRECISION
+            self.shifts[i] -= (1.0 - factor) * PRIOR_PRECISION * self.shifts[i] / self.curvatures[i]
+        falls = (self.shifts[i] - self.shifts[i + 1] for i in range(len(AT) - 1))
+        steepest = (STEEPEST_FALL * (AT[i + 1] - AT[i]) * (1 + 1e-9) for i in range(len(AT) - 1))
+        if any(fall > most for fall, most in zip(falls, steepest, strict=True)):
+            self.shifts = [0.0] * len(AT)
+
 
 class Calibration:
     """A link for two classes, one for many, and the curve over either.
@@ -119,6 +129,11 @@ class Calibration:
             if rest > 0:
                 self.curve.learn(math.log(p[best]) - math.log(rest), label == best, weight)
         self.many = self.many.learn(f, label, weight)
+
+    def fade(self, factor: float) -> None:
+        """Time has passed: what was learned counts less by a factor."""
+        self.two, self.many = self.two.fade(factor), self.many.fade(factor)
+        self.curve.fade(factor)
 
     def widen(self) -> None:
         """A third class has come: a score for each of them from now on."""

@@ -131,6 +131,13 @@ class Certainty:
         """The probability of each class."""
         return softmax(f) if self.task == "log_odds" else self.calibration.probability_many(f)
 
+    def fade(self, factor: float) -> None:
+        """Time has passed: what was learned counts less by a factor (`gossamer.clock`)."""
+        if factor != 1.0:
+            self.calibration.fade(factor)
+            self.usual.rows *= factor
+            self.conformal.sketch.fade(factor)
+
     def learn_two(self, f: float, second: bool, weight: float = 1.0) -> None:
         """Learn a score of two classes."""
         if math.isfinite(f) and weight:

@@ -123,11 +123,29 @@ class Link(NamedTuple):
             keep * self.total + weight, keep * self.squares + weight * f * f,
         )  # fmt: skip
 
-    def learn_all(self, scores: Any, second: Any, weights: Any = None) -> tuple[Floats, Link]:
-        """`learn` for every row, compiled: the probabilities before each, and the link after the last."""
+    def fade(self, factor: float) -> Link:
+        """The link after time has passed: what was learned counts less by a factor (`gossamer.clock`), and slope and
+        offset go back to the prior by as much."""
+        if factor == 1.0:
+            return self
+        fresh = 1.0 - factor
+        slopes = factor * self.slopes + fresh * PRIOR_PRECISION
+        mixed = factor * self.mixed
+        offsets = factor * self.offsets + fresh * OFFSET_PRECISION
+        along_slope = fresh * PRIOR_PRECISION * (self.slope - PRIOR_SLOPE)
+        along_offset = fresh * OFFSET_PRECISION * self.offset
+        step = (offsets * along_slope - mixed * along_offset) / (slopes * offsets - mixed * mixed)
+        slope = _clip(LEAST_SLOPE, self.slope - step, LARGEST_SLOPE)
+        offset = self.offset - (along_offset + mixed * (slope - self.slope)) / offsets
+        sums = factor * self.total, factor * self.squares
+        return Link(self.forgetting, slope, offset, slopes, mixed, offsets, *sums)
+
+    def learn_all(self, scores: Any, second: Any, weights: Any = None, fades: Any = None) -> tuple[Floats, Link]:
+        """`learn` for every row, compiled: the probabilities before each, and the link after the last. ``fades``: what
+        the time before each row leaves."""
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         p, y = np.empty(len(scores)), np.ascontiguousarray(second, dtype=np.float64)
-        return p, Link(*_core.learn_link(list(self), scores, y, _as_floats(weights), p))
+        return p, Link(*_core.learn_link(list(self), scores, y, _as_floats(weights), p, _as_floats(fades)))
 
     def probabilities(self, scores: Floats) -> Floats:
         """`probability` of every score, compiled."""
@@ -205,11 +223,23 @@ class SoftmaxLink(NamedTuple):
         slope = _clip(LEAST_SLOPE, self.slope - step, LARGEST_SLOPE)
         return SoftmaxLink(keep, slope, slopes, keep * self.total + weight, keep * self.squares + weight * square)
 
-    def learn_all(self, scores: Any, labels: Any, weights: Any = None) -> tuple[Floats, SoftmaxLink]:
-        """`learn` for every row, compiled: the probabilities before each, and the link after the last."""
+    def fade(self, factor: float) -> SoftmaxLink:
+        """The link after time has passed, as that of `Link`."""
+        if factor == 1.0:
+            return self
+        fresh = 1.0 - factor
+        slopes = factor * self.slopes + fresh * PRIOR_PRECISION
+        step = fresh * PRIOR_PRECISION * (self.slope - PRIOR_SLOPE) / slopes
+        slope = _clip(LEAST_SLOPE, self.slope - step, LARGEST_SLOPE)
+        return SoftmaxLink(self.forgetting, slope, slopes, factor * self.total, factor * self.squares)
+
+    def learn_all(self, scores: Any, labels: Any, weights: Any = None, fades: Any = None) -> tuple[Floats, SoftmaxLink]:
+        """`learn` for every row, compiled: the probabilities before each, and the link after the last. ``fades``: what
+        the time before each row leaves."""
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         p, y = np.empty(scores.shape), np.ascontiguousarray(labels, dtype=np.float64)
-        return p, SoftmaxLink(*_core.learn_softmax_link(list(self), scores, y, _as_floats(weights), p))
+        given = (scores, y, _as_floats(weights), p, _as_floats(fades))
+        return p, SoftmaxLink(*_core.learn_softmax_link(list(self), *given))
 
     def probabilities(self, scores: Floats) -> Floats:
         """`probability` of every row, compiled."""

@@ -49,6 +49,16 @@ class Sketch:
             self.weights = [one / self.gain for one in self.weights]
             self.total, self.gain = self.total / self.gain, 1.0
 
+    def fade(self, factor: float) -> None:
+        """Time has passed: older values weigh less by a factor; 0 forgets them."""
+        if not factor > 0:
+            self.octave, self.gain, self.total, self.weights = 0.0, 1.0, 0.0, [0.0] * BINS
+            return
+        self.gain /= factor
+        if self.gain > LARGEST_GAIN:
+            self.weights = [one / self.gain for one in self.weights]
+            self.total, self.gain = self.total / self.gain, 1.0
+
     @property
     def blocks(self) -> list[float]:
         """The weights of eight bins each."""

@@ -25,7 +25,9 @@ from gossamer.cli.options import (
     ToldError,
     build,
     default_learner,
+    encode,
     evaluation_options,
+    half_life,
     make_encoder,
     open_data,
     with_scaler,
@@ -45,7 +47,7 @@ ON_ERROR = ("save", "stop", "skip")
 SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing", "delimiter", "header", "n_features",
         "decimal", "encoding", "na_values", "max_features", "task", "learner", "kernel", *MODEL, "scale", "forget",
         "window", "delay", "anomaly", "out_format", "alarms", "model", "metrics", "positive", "formulas", "on_error",
-        "new_classes", "proba", "interval", "alarms_drift", "span")  # fmt: skip
+        "new_classes", "time", "late", "proba", "interval", "alarms_drift", "span")  # fmt: skip
 
 
 def work(options: argparse.Namespace) -> None:
@@ -53,6 +55,9 @@ def work(options: argparse.Namespace) -> None:
     if options.labels:
         from gossamer.cli import labels
 
+        for name in ("time", "half_life"):
+            if getattr(options, name) is not None:
+                raise _checks.wrong("run", name, "left out with --labels", getattr(options, name))
         return labels.work(options)
     _check(options)
     with Interrupts() as interrupts, ExitStack() as opened:
@@ -66,6 +71,8 @@ def _check(options: argparse.Namespace) -> None:
         if getattr(options, name) is not None:
             _checks.whole("run", name, getattr(options, name), 1)
     _checks.whole("run", "delay", options.delay, 0)
+    if not options.model:
+        half_life(options)
     _checks.one_of("run", "on_error", options.on_error, ON_ERROR)
     _checks.one_of("run", "formulas", options.formulas, FORMULAS)
     if options.new_classes and not options.model:
@@ -254,7 +261,7 @@ class _Run:
             raise problem
         encoder = copy.deepcopy(self.encoder)
         try:
-            made = self.evaluation.update(chunk.X if encoder is None else encoder.learn_transform(chunk.X), chunk.y)
+            made = self.evaluation.update(encode(encoder, chunk), chunk.y, chunk.time)
         except ValueError as error:
             raise refused(error, self.model, chunk, self.stream.name, self.stream.target) from None
         self.encoder = encoder  # what it has learned from rows that the model has learned too

@@ -37,28 +37,33 @@ def is_own(sure: Any) -> bool:
 
 
 def learn_classes(
-    sure: Any, scores: Floats, codes: Floats, weights: Floats | None, pairs: Floats, missed: Sequence[float] | None
-) -> tuple[Floats, Floats] | None:
+    sure: Any, scores: Floats, codes: Floats, weights: Floats | None, pairs: Floats, missed: Sequence[float] | None,
+    fades: Floats | None = None,
+) -> tuple[Floats, Floats] | None:  # fmt: skip
     """Learn scores of two classes, or one for each; ``pairs`` are those of two in a batch that brought a third.
 
-    With ``missed``, returns the probability of each class before each row, and the thresholds of these shares.
+    ``fades``: what the time before each row leaves of what was learned. With ``missed``, returns the probability of
+    each class before each row, and the thresholds of these shares.
     """
     if scores.ndim == 1:
         out = None if missed is None else np.empty((len(scores), 1 + len(missed)))
-        sure.learn_two(scores, codes, weights, list(missed or ()), out)
+        sure.learn_two(scores, codes, weights, list(missed or ()), out, fades)
         if out is None:
             return None
         return chances(sure, scores) if is_own(sure) else np.column_stack([1.0 - out[:, 0], out[:, 0]]), out[:, 1:]
     split = max(0, len(pairs) - 1)
-    cut = [
-        None if weights is None else np.ascontiguousarray(weights[part]) for part in (slice(split), slice(split, None))
-    ]
-    early = learn_classes(sure, np.ascontiguousarray(pairs[:split]), codes[:split], cut[0], pairs[:0], missed)
+    parts = slice(split), slice(split, None)
+    cut, faded = (
+        [None if values is None else np.ascontiguousarray(values[part]) for part in parts]
+        for values in (weights, fades)
+    )
+    first = np.ascontiguousarray(pairs[:split])
+    early = learn_classes(sure, first, codes[:split], cut[0], pairs[:0], missed, faded[0])
     if len(pairs):
         sure.widen()
     width = scores.shape[1]
     out = None if missed is None else np.empty((len(scores) - split, width + len(missed)))
-    sure.learn_many(np.ascontiguousarray(scores[split:]), codes[split:], cut[1], list(missed or ()), out)
+    sure.learn_many(np.ascontiguousarray(scores[split:]), codes[split:], cut[1], list(missed or ()), out, faded[1])
     if out is None or early is None:
         return None
     levels = np.vstack([early[1], out[:, width:]])
@@ -69,13 +74,13 @@ def learn_classes(
 
 
 def learn_plain(
-    sure: Any, values: Floats, weights: Floats | None, missed: Sequence[float] | None
+    sure: Any, values: Floats, weights: Floats | None, missed: Sequence[float] | None, fades: Floats | None = None
 ) -> tuple[Floats, Floats] | None:
     """Learn residuals of a regressor or scores of a detector; returns p-values of the latter, and thresholds."""
     novelty = sure.task == "novelty"
     out = None if missed is None else np.empty((len(values), novelty + len(missed)))
     learn = sure.learn_novelty if novelty else sure.learn_real
-    learn(np.ascontiguousarray(values), weights, list(missed or ()), out)
+    learn(np.ascontiguousarray(values), weights, list(missed or ()), out, fades)
     return None if out is None else (out[:, 0] if novelty else out[:, :0], out[:, int(novelty) :])
 
 

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer import _checks
+from gossamer.estimators import class_weights, several
 from gossamer.estimators.late import check_pending
 from gossamer.learner import Learner
+from gossamer.losses import Several
 
 if TYPE_CHECKING:
     from gossamer.estimators.base import Online
 
 #: The learned attributes of an estimator.
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments",
-           "_certainty", "_calm", "_late")  # fmt: skip
+           "_class_counts", "_certainty", "_calm", "_late", "_links")  # fmt: skip
 #: Those that only the estimators of one task have.
 OF_TASKS = {
-    "classification": ("classes_", "_order", "_given"),
+    "classification": ("classes_", "_order", "_given", "_class_counts", "_links"),
     "regression": ("_target_moments",),
     "novelty": ("_calm",),
 }
@@ -48,6 +50,8 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
         return
     if not isinstance(learner, Learner) or type(learner) is not type(fresh) or not learner.steps:
         raise _checks.wrong(model, "learner_", f"a {type(fresh).__name__} that has learned", learner)
+    if isinstance(learner.loss, Several) and not model.takes_several:
+        raise _checks.wrong(model, "learner_", "one of a single target", learner)
     if learner.loss.target not in model.targets or type(learner.rule) is not type(fresh.rule):
         raise _checks.wrong(model, "learner_", f"one that learns as {fresh}", learner)
     if fresh.average is not None and learner.average is None:
@@ -57,6 +61,8 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
     _check_features(model, learned, learner.features)
     if "label" in model.targets:
         _check_labels(model, learned, learner)
+        class_weights.check_counts(model, learned)
+        several.check_links(model, learned, learner)
 
 
 def _check_features(model: Any, learned: dict[str, Any], features: int | None) -> None:

@@ -50,6 +50,7 @@ class NewtonClassifier(_Newton, OnlineClassifier):
     n_passes : passes made by ``fit``; each counts all rows as new ones.
     average : whether predictions use the mean of all hypotheses (True, or "sparse" to bound its memory).
     shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
+    half_life, class_weight : as in `OnlineClassifier`.
 
     >>> import gossamer, numpy as np
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
@@ -61,11 +62,13 @@ class NewtonClassifier(_Newton, OnlineClassifier):
     def __init__(
         self, kernel: Any = "gaussian", *, loss: Any = "squared_hinge", noise: float = 0.1, forgetting: float = 1.0,
         budget: Any = 256, margin: float = 1.0, average: bool | str = False, n_passes: int = 1, shuffle: bool = True,
-        random_state: Any = 0,
+        random_state: Any = 0, half_life: Any = None, class_weight: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.noise, self.forgetting, self.budget = kernel, loss, noise, forgetting, budget
         self.margin, self.average, self.n_passes = margin, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
+        self.class_weight = class_weight
 
 
 class NewtonRegressor(_Newton, OnlineRegressor):
@@ -74,7 +77,7 @@ class NewtonRegressor(_Newton, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, forgetting, budget, average, n_passes, shuffle, random_state : as in `NewtonClassifier`.
+    kernel, forgetting, budget, average, n_passes, shuffle, random_state, half_life : as in `NewtonClassifier`.
     loss : "squared", "huber", "epsilon_insensitive" or "pinball"; or a Loss with its own parameters.
     noise : the variance of the targets' noise, for targets scaled to the deviation 1.
     epsilon, delta, quantile : the parameter of the loss that has it.
@@ -94,12 +97,13 @@ class NewtonRegressor(_Newton, OnlineRegressor):
         self, kernel: Any = "gaussian", *, loss: Any = "squared", noise: float = 0.1, forgetting: float = 1.0,
         budget: Any = 256, epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5, nu: float | None = None,
         average: bool | str = False, n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
-        scale_target: bool = True,
+        scale_target: bool = True, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.noise, self.forgetting, self.budget = kernel, loss, noise, forgetting, budget
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.average, self.n_passes, self.shuffle, self.random_state = average, n_passes, shuffle, random_state
         self.scale_target = scale_target
+        self.half_life = half_life
 
     @remembers
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -109,4 +113,5 @@ class NewtonRegressor(_Newton, OnlineRegressor):
         mean: Array = super().predict(X)  # without ids: the rows are remembered once
         if not return_std:
             return mean
-        return mean, np.sqrt(self.variance(X) + self.noise) * self._units()[1]
+        deviation = np.sqrt(self.variance(X) + self.noise)
+        return mean, (deviation if mean.ndim == 1 else deviation[:, None]) * self._units()[1]

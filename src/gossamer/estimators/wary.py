@@ -14,6 +14,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._typing import Array
+from gossamer.clock import read_times
 from gossamer.estimators import inputs
 from gossamer.estimators.labels import Predictions
 from gossamer.learner import Learner
@@ -25,11 +26,16 @@ NEAR, BLIND, FIRST = 3, 60, 120
 MOST, PART = 0.4, 0.001
 
 
-def predict_learn(model: Any, learner: Learner, names: Array | None, X: Any, sample_weight: Any) -> Predictions:
-    """The p-value of each row, and then learn it unless it belongs to a run of alarms; all rows or none."""
+def predict_learn(
+    model: Any, learner: Learner, names: Array | None, X: Any, sample_weight: Any, time: Any = None
+) -> Predictions:
+    """The p-value of each row, and then learn it unless it belongs to a run of alarms; all rows or none. Of a run no
+    time passes either, until the next row that is learned."""
     X = inputs.check(learner, X)
     rows, before = inputs.count(X), learner.state() if learner.steps else None
     weights = _checks.weights(model, sample_weight, rows)
+    learner.elapse(time, rows)
+    times = None if time is None else read_times(model, time, rows)
     inputs.settle(learner, X)
     sure, (calm, skipped) = model._certain(), model.__dict__.get("_calm", (NEAR, 0.0))
     p, one, kept = np.ones(rows), np.empty(1), None if sure is None else sure.state()
@@ -45,7 +51,12 @@ def predict_learn(model: Any, learner: Learner, names: Array | None, X: Any, sam
             skip = alarm and calm < NEAR and skipped < MOST
             skipped += PART * (skip - skipped)
             if not skip:
-                learner.learn_one(x, None, weight)
+                when = None if times is None else float(times[t])
+                if sure is not None and when is not None:
+                    fades = learner.elapse([when], 1)[0]
+                    assert fades is not None
+                    sure.fade(float(fades[0]))
+                learner.learn_one(x, None, weight, time=when)
                 if sure is not None and learner.steps > BLIND:
                     sure.learn_one(score, 0.0, weight)
             calm = 0 if alarm else calm + 1

@@ -73,13 +73,13 @@ class Face:
 
     # ---------------------------------------------------------------------------------------------- whole blocks
 
-    def predict_learn(self, X: Any, y: Any) -> Predictions:
+    def predict_learn(self, X: Any, y: Any, time: Any = None) -> Predictions:
         """Predict each row, then learn it."""
         if not self.blocks:
-            return self.predict_learn_late(X, y, X, y)
+            return self.predict_learn_late(X, y, X, y, time)
         if isinstance(self.model, Learner):
-            return self._judge(self._scored(*self.model.learn(X, y, with_levels=True)), y)
-        return self._judge(self.model._predict_learn(X, y, missed=self.missed), y)
+            return self._judge(self._scored(*self.model.learn(X, y, with_levels=True, time=time)), y)
+        return self._judge(self.model._predict_learn(X, y, missed=self.missed, **_when(time)), y)
 
     def predict(self, X: Any, y: Any) -> Predictions:
         """Predict rows with the model as it is; ``y`` is only for the loss."""
@@ -102,11 +102,12 @@ class Face:
             made = Scores(np.zeros(inputs.count(X)))
         return self._judge(made, y)
 
-    def predict_learn_late(self, X: Any, y: Any, due: Any, due_y: Any) -> Predictions:
-        """Predict row i of X, then learn row i of ``due``, for each i."""
+    def predict_learn_late(self, X: Any, y: Any, due: Any, due_y: Any, time: Any = None) -> Predictions:
+        """Predict row i of X, then learn row i of ``due``, for each i; ``time``: of the rows learned."""
         parts, start, rows = [], 0, inputs.count(X)
         plain = (
             self.blocks
+            and time is None
             and not self._asks
             and all(isinstance(part, np.ndarray) and part.ndim == 2 and part.dtype == np.float64 for part in (X, due))
         )
@@ -121,7 +122,7 @@ class Face:
                 parts.append(self._judge(self._scored(*late.predict_learn(steps, X[part], due[part], learned)), labels))
             else:
                 parts.append(self.predict(X[part], labels))
-                self.learn(due[part], learned)
+                self.learn(due[part], learned, None if time is None else time[part])
             start = part.stop
         return Predictions.join(parts)
 
@@ -153,16 +154,16 @@ class Face:
         counts = np.full(len(labels), len(classes))
         return Predictions(labels, known, scores, nothing, tuple(classes), counts, chances)
 
-    def learn(self, X: Any, y: Any) -> None:
+    def learn(self, X: Any, y: Any, time: Any = None) -> None:
         """Learn rows."""
         if isinstance(self.model, Learner):
-            self.model.learn(X, y)
+            self.model.learn(X, y, time=time)
         elif self.task == "novelty":
-            self.model.partial_fit(X)
+            self.model.partial_fit(X, **_when(time))
         elif self.classes is not None and "classes" in inspect.signature(self.model.partial_fit).parameters:
-            self.model.partial_fit(X, y, classes=self.classes)
+            self.model.partial_fit(X, y, classes=self.classes, **_when(time))
         else:
-            self.model.partial_fit(X, y)
+            self.model.partial_fit(X, y, **_when(time))
 
     # ----------------------------------------------------------------------------------------- scores to predictions
 
@@ -229,6 +230,11 @@ class Face:
         if loss is None or y is None or loss.adapts or loss.target == "label":
             return np.full(len(scores), np.nan)
         return np.asarray(loss.value(scores, np.asarray(y, dtype=np.float64)), dtype=np.float64)
+
+
+def _when(time: Any) -> dict[str, Any]:
+    """The argument ``time``, which models of other packages do not have."""
+    return {} if time is None else {"time": time}
 
 
 def _class_losses(loss: Loss | None, Z: Floats, codes: Any) -> Floats:

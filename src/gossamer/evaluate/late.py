@@ -30,6 +30,8 @@ def find_steps(model: Any) -> Steps | None:
     """The steps of a model that has learned rows; None if it has other steps, or none learned yet."""
     steps = [step for _, step in model.steps] if isinstance(model, OnlinePipeline) else [model]
     *scalers, last = steps
+    if any(getattr(step, name, None) is not None for step in steps for name in ("half_life", "class_weight")):
+        return None
     if not all(type(step) is OnlineScaler and "mean_" in step.__dict__ for step in scalers):
         return None
     if isinstance(last, Learner):

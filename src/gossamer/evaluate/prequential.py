@@ -12,6 +12,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._locks import exclusive, shared
+from gossamer.clock import read_times
 from gossamer.estimators import certain, inputs
 from gossamer.estimators.pipelines import last_step
 from gossamer.evaluate import metrics as _metrics
@@ -35,25 +36,26 @@ def prequential(
     Parameters
     ----------
     model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner. It goes on learning.
-    stream : a `Stream` or other iterable of chunks with ``X`` and ``y``, or ``(X, y)``.
+    stream : a `Stream` or other iterable of chunks with ``X`` and ``y``, and maybe ``time``; or ``(X, y)``, or ``(X, y,
+        time)`` for a model with a ``half_life``.
     metrics, every, delay, anomaly, positive, classes, progress : see `Prequential`.
     """
     run = Prequential(
         model, metrics=metrics, every=every, delay=delay, anomaly=anomaly, positive=positive, classes=classes,
         progress=progress,
     )  # fmt: skip
-    for X, y in _chunks(stream):
-        run.update(X, y)
+    for X, y, when in _chunks(stream):
+        run.update(X, y, when)
     return run.finish()
 
 
-def _chunks(stream: Any) -> Iterable[tuple[Any, Any]]:
+def _chunks(stream: Any) -> Iterable[tuple[Any, Any, Any]]:
     if isinstance(stream, tuple):
-        if len(stream) != 2:
-            raise _checks.wrong("prequential", "stream", "a stream or (X, y)", f"{len(stream)} things")
-        X, y = stream
-        return [(X, None if y is None else np.asarray(y))]
-    return ((chunk.X, chunk.y) for chunk in stream)
+        if len(stream) not in (2, 3):
+            raise _checks.wrong("prequential", "stream", "a stream, (X, y) or (X, y, time)", f"{len(stream)} things")
+        X, y, *when = stream
+        return [(X, None if y is None else np.asarray(y), when[0] if when else None)]
+    return ((chunk.X, chunk.y, getattr(chunk, "time", None)) for chunk in stream)
 
 
 class Prequential:
@@ -128,7 +130,7 @@ class Prequential:
         self._confusion: dict[tuple[Any, Any], int] = {}
         self._unpredicted = 0
         self._window: list[tuple[Any, Predictions]] = []
-        self._late: tuple[Any, Any] | None = None
+        self._late: tuple[Any, Any, Any] | None = None
         self._tally, self._classes, self._bins = Tally(positive), set[Any](), Reliability()
         self._health = Health(self.task, last_step(model))
         self._start = time.perf_counter()
@@ -150,13 +152,15 @@ class Prequential:
     # ------------------------------------------------------------------------------------------------- learning
 
     @exclusive
-    def update(self, X: Any, y: Any = None) -> Predictions:
-        """Predict these rows, each before it is learned, and count; returns the predictions."""
+    def update(self, X: Any, y: Any = None, time: Any = None) -> Predictions:
+        """Predict these rows, each before it is learned, and count; returns the predictions. ``time``: of each row, for
+        a model with a ``half_life``."""
         if y is None and self.task != "novelty":
             raise _checks.wrong(self, "y", f"given for {self.task}", None)
         rows = inputs.count(X)
         if y is not None and len(y) != rows:
             raise _checks.wrong(self, "y", f"as long as X ({rows})", len(y))
+        when = None if time is None else read_times(self, time, rows)
         if self._wanted is None and not self._metrics:
             usual = METRICS[self.task][:2]
             if self.task == "novelty":
@@ -172,12 +176,13 @@ class Prequential:
             now = None if y is None else y[:size]
             learned = now if self.task != "novelty" else None
             update = self._update_delayed if self.delay else self._face.predict_learn
-            made = update(X[:size], learned)
+            made = update(X[:size], learned, None if when is None else when[:size])
             made = made if self.span == 1 else self._smoothed(made)
             parts.append(made)
             self._window.append((now, made))
             self.row += size
             X, y = X[size:], None if y is None else y[size:]
+            when = None if when is None else when[size:]
             if self.row % self.every == 0:
                 self._record()
         empty = np.zeros(0)
@@ -192,19 +197,20 @@ class Prequential:
         self._mean_score = mean
         return replace(made, scores=np.array(scores))
 
-    def _update_delayed(self, X: Any, y: Any) -> Predictions:
+    def _update_delayed(self, X: Any, y: Any, when: Any) -> Predictions:
         """Predict these rows; after each, learn the row that is ``delay`` rows older, if there is one by now."""
         rows, waiting = inputs.count(X), 0 if self._late is None else inputs.count(self._late[0])
-        every_X, every_y = (X, y) if self._late is None else (_stack(self._late[0], X), _stack(self._late[1], y))
+        given = (X, y, when)
+        every_X, every_y, every_time = given if self._late is None else map(_stack, self._late, given)
         lead, parts = min(rows, self.delay - waiting), []
         if lead:
             parts.append(self._face.predict(X[:lead], None if y is None else y[:lead]))
         due = rows - lead
         if due:
             labels = None if y is None else y[lead:]
-            ready = every_X[:due], None if every_y is None else every_y[:due]
+            ready = every_X[:due], *(None if part is None else part[:due] for part in (every_y, every_time))
             parts.append(self._face.predict_learn_late(X[lead:], labels, *ready))
-        self._late = every_X[due:], None if every_y is None else every_y[due:]
+        self._late = every_X[due:], *(None if part is None else part[due:] for part in (every_y, every_time))
         return Predictions.join(parts)
 
     @property
@@ -343,10 +349,11 @@ class Prequential:
         self._unpredicted = trace.unpredicted
         self._window = [(None if y is None else np.array(y), _predictions(parts)) for y, *parts in state["window"]]
         self._late = None
-        for x, y in state["late"]:
-            rows = np.array(x), None if y is None else np.array(y)
+        for x, *others in state["late"]:
+            y, when = (None if part is None else np.array(part) for part in (*others, None)[:2])
             before: Any = self._late
-            self._late = rows if before is None else (_stack(before[0], rows[0]), _stack(before[1], rows[1]))
+            rows = (np.array(x), y, when)
+            self._late = rows if before is None else tuple(map(_stack, before, rows))
         self._tally = Tally(self._positive, state.get("tally", []))
         self._classes, self._bins = set(state.get("classes", [])), Reliability(state.get("bins"))
         self._health.restore(state.get("warned", []))

@@ -18,6 +18,7 @@ from gossamer._engine.native import Batch
 from gossamer._locks import as_worker, run_shared, shared
 from gossamer._typing import Array, Floats, Ints
 from gossamer.budgets import Project
+from gossamer.clock import HalfLife, as_half_life, elapse, order_times, read_times, to_plain
 from gossamer.kernels import Gaussian, Kernel, as_kernel
 from gossamer.learner import Learner
 from gossamer.losses import Logistic, Loss, OneVsRest, Pinball, Softmax, Squared, SquaredHinge
@@ -62,6 +63,8 @@ class MixedLearner(Learner):
     quantile : the level, for regression of a quantile.
     awake : how many experts stay awake once the stream is known; young ones and those on trial come on top.
     memory, time : limits in bytes and in microseconds a row; fewer experts stay awake, with fewer points.
+    half_life : experts forget by the clock: never, and in 10, 1, 1/10 and 1/50 times this time (see
+        `gossamer.HalfLife`), instead of by rows. Their links to probabilities forget in twice the time.
     many : whether there is a score for each class; ``classes``: their number if it is known.
     n_jobs : threads over experts.
 
@@ -83,6 +86,7 @@ class MixedLearner(Learner):
         self, task: str = "classification", *, budget: int = 256, kernel: Any = None, scale: bool = True,
         share: float = SHARE, quantile: float | None = None, awake: int = 6, memory: float | None = None,
         time: float | None = None, classes: int | None = None, many: bool = False, n_jobs: int = 1,
+        half_life: Any = None,
     ) -> None:  # fmt: skip
         self.task = _checks.one_of(self, "task", task, ["classification", "regression"])
         self.size = _checks.whole(self, "budget", budget, 1)
@@ -93,6 +97,7 @@ class MixedLearner(Learner):
         self.awake, self.n_jobs = _checks.whole(self, "awake", awake, 1), _checks.whole(self, "n_jobs", n_jobs, 1)
         check_limits(self, memory, time)
         self.memory, self.time = memory, time
+        self.half_life = as_half_life(self, half_life)
         self.classes, self.many = classes, _checks.one_of(self, "many", many, [False, True])
         self.kernel: Kernel = Gaussian(1.0)
         self.rule = Newton()
@@ -124,6 +129,7 @@ class MixedLearner(Learner):
         self._moments = (0.0, 0.0, 0.0, 0.0)
         self._memory_rows: Array = np.zeros((0, 0))
         self._memory_targets, self._memory_weights = np.zeros(0), np.zeros(0)
+        self._memory_times, self._time = np.zeros(0), None
 
     def _new_weights(self, experts: int) -> Weights:
         return Weights(self.kind, experts, self.share, 0.5 if self.quantile is None else self.quantile)
@@ -148,15 +154,21 @@ class MixedLearner(Learner):
             raise _checks.wrong(self, "X", f"at most {limit:g} in size", largest)
         return X
 
+    @property
+    def takes_sparse(self) -> bool:
+        """No: scaled rows have no zeros."""
+        return False
+
     def settle(self, X: Any) -> None:
         """Nothing: what depends on the data is found by the count of rows."""
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool) -> Batch:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool, time: Any = None) -> Batch:
         X = self.check_rows(X)
         targets = self._targets(y, len(X))
         assert targets is not None
         weights = _checks.weights(self, sample_weight, len(X))
         self._ids(ids, len(X))
+        times = self._ordered(time, len(X))
         largest = float(np.abs(targets).max())
         if self.task == "regression" and largest > LARGEST["d"]:
             raise _checks.wrong(self, "y", "small enough for its variance to be finite", largest)
@@ -165,13 +177,21 @@ class MixedLearner(Learner):
         before = self._snapshot() if self._may_fail(X) else None
         try:
             for part in self._parts(len(X)):
-                found = self._learn_part(X[part], targets[part], None if weights is None else weights[part])
+                given = (None if values is None else values[part] for values in (weights, times))
+                found = self._learn_part(X[part], targets[part], *given)
                 out[part, : found.shape[1]] = found
         except BaseException:
             if self._may_fail(X):
                 self._restore(before)
             raise
         return Batch(targets, weights, None, None, out, np.full(len(X), self.loss.level))
+
+    def _ordered(self, time: Any, rows: int) -> Floats | None:
+        """The times of rows, in order; None without a half-life."""
+        self.elapse(time, rows)
+        if self.half_life is None:
+            return None
+        return order_times(self, self.half_life, self._time, read_times(self, time, rows))
 
     def _may_fail(self, X: Array) -> bool:
         """Whether a kernel in Python could raise in the middle of a batch."""
@@ -185,16 +205,16 @@ class MixedLearner(Learner):
             yield slice(start, stop)
             start = stop
 
-    def _learn_part(self, X: Array, y: Floats, weights: Floats | None) -> Floats:
+    def _learn_part(self, X: Array, y: Floats, weights: Floats | None, times: Floats | None) -> Floats:
         if not self._rows:
             self._open(X)
         views = self._scaling.learn(X) if self.scale else Views(X)
         targets, means, deviations = self._scaled_targets(y, weights)
-        scores, variances = self._ask(self._experts, views, targets, weights)
-        out = self._weights.learn(scores, variances, targets, weights)
+        scores, variances = self._ask(self._experts, views, targets, weights, times)
+        out = self._weights.learn(scores, variances, targets, weights, self._link_fades(times, self._time))
         if self.task == "regression":
             out = out * deviations[:, None] + means[:, None]
-        self._remember(X, y, weights)
+        self._remember(X, y, weights, times)
         self._rows += len(X)
         if self.many:
             self._known = max(self._known, int(y.max()) + 1)
@@ -203,6 +223,12 @@ class MixedLearner(Learner):
         elif self._rows > START and self._rows % EVERY == 0:
             self._change_roster()
         return out
+
+    def _link_fades(self, times: Floats | None, last: float | None) -> Floats | None:
+        """What time leaves of the links before each row: by rows they forget half as fast as the middle expert."""
+        if times is None or self.half_life is None:
+            return None
+        return elapse(self, HalfLife(2.0 * self.half_life.seconds), last, times)[0]
 
     def _open(self, X: Array) -> None:
         """The first experts, with the distances that scaled rows usually have."""
@@ -224,7 +250,8 @@ class MixedLearner(Learner):
         unit, family = self._units[VIEWS.index(setting.view)], self._fixed
         if isinstance(family, Kernel) and self._width is not None:
             family = _for_scaled(family, self._width)
-        return Expert(setting, setting.learner(unit, self.expert_loss, self._points, family), trial)
+        half_life = None if self.half_life is None else self.half_life.seconds
+        return Expert(setting, setting.learner(unit, self.expert_loss, self._points, family, half_life), trial)
 
     def _look(self, X: Array) -> Views:
         """Rows as experts see them now."""
@@ -243,7 +270,12 @@ class MixedLearner(Learner):
         return (first + sums / total, math.sqrt(squares / total)) if total > 0 else (0.0, 0.0)
 
     def _ask(
-        self, experts: list[Expert], views: Views, y: Floats | None, weights: Floats | None = None
+        self,
+        experts: list[Expert],
+        views: Views,
+        y: Floats | None,
+        weights: Floats | None = None,
+        times: Floats | None = None,
     ) -> tuple[Floats, Floats | None]:
         """The scores of experts for each row, (experts, rows, outputs), and their variances. With ``y`` those who are
         awake learn each row after they were asked."""
@@ -256,12 +288,12 @@ class MixedLearner(Learner):
         def ask(place: int) -> None:
             expert = experts[place]
             learner, rows = expert.learner, views.of(expert.setting.view)
-            learns = y is not None and not expert.asleep
+            learns, time = y is not None and not expert.asleep, None if expert.learner.half_life is None else times
             if variances is None:
-                found: Any = learner.learn(rows, y, weights) if learns else learner.score(rows)
+                found: Any = learner.learn(rows, y, weights, time=time) if learns else learner.score(rows)
             else:
                 if learns:
-                    found, variance = learner.learn_with_variance(rows, y, weights)
+                    found, variance = learner.learn_with_variance(rows, y, weights, time=time)
                 else:
                     found, variance = learner.score(rows), learner.variance(rows)
                 variances[place] = variance + expert.setting.noise
@@ -273,32 +305,36 @@ class MixedLearner(Learner):
         _run(ask, len(experts), self.n_jobs)
         return scores, variances
 
-    def _remember(self, X: Array, y: Floats, weights: Floats | None) -> None:
+    def _remember(self, X: Array, y: Floats, weights: Floats | None, times: Floats | None) -> None:
         own = np.ones(len(y)) if weights is None else weights
         most = roster.MEMORY
         self._memory_rows = np.concatenate([self._memory_rows, X])[-most:]
         self._memory_targets = np.concatenate([self._memory_targets, y])[-most:]
         self._memory_weights = np.concatenate([self._memory_weights, own])[-most:]
+        if times is not None:
+            self._memory_times = np.concatenate([self._memory_times, times])[-most:]
+            self._time = float(times[-1])
 
     # ---------------------------------------------------------------------------------------------------- roster
 
-    def _recall(self) -> tuple[Views, Floats, Floats]:
-        """The rows remembered, their targets and weights, all in the present units."""
+    def _recall(self) -> tuple[Views, Floats, Floats, Floats | None]:
+        """The rows remembered, their targets and weights, all in the present units; and their times."""
         y = self._memory_targets
         if self.task == "regression":
             mean, deviation = self._target_units()
             y = (y - mean) / deviation if deviation > 0 else np.zeros(len(y))
-        return self._look(self._memory_rows), y, self._memory_weights
+        times = None if self.half_life is None else self._memory_times
+        return self._look(self._memory_rows), y, self._memory_weights, times
 
     def _start_all(self) -> None:
         """All settings start: the distances between rows are known now, and the rows so far are learned anew."""
-        views, y, weights = self._recall()
+        views, y, weights, times = self._recall()
         self._units = tuple(median_distance(views.of(view)) for view in VIEWS)
         found = all_settings(self.task, views.plain.shape[1], self.scale, self._is_fixed)
         self._experts = [self._new(setting) for setting in found]
         self._weights = self._new_weights(len(found))
-        scores, variances = self._ask(self._experts, views, y, weights)
-        self._weights.learn(scores, variances, y, weights)
+        scores, variances = self._ask(self._experts, views, y, weights, times)
+        self._weights.learn(scores, variances, y, weights, self._link_fades(times, None))
 
     @property
     def _is_fixed(self) -> bool:
@@ -335,7 +371,9 @@ class MixedLearner(Learner):
             self._births += 1
             expert = self._new(setting, self._rows + roster.TRIAL)
             if expert.learner.kernel == best.learner.kernel:
-                expert.learner.restore(best.learner.state())
+                state = best.learner.state()
+                assert state is not None
+                expert.learner.restore(state.replace(time=None if expert.learner.half_life is None else self._time))
             else:
                 self._ask([expert], *self._recall())
             self._experts.append(expert)
@@ -352,6 +390,10 @@ class MixedLearner(Learner):
         for place, expert in enumerate(self._experts):
             if expert.asleep and self._weights.weights[place] >= roster.PROMOTION:
                 expert.asleep, expert.opinion = 0, None
+                if expert.learner.half_life is not None:  # no time has passed in its sleep
+                    state = expert.learner.state()
+                    assert state is not None
+                    expert.learner.restore(state.replace(time=self._time))
             elif expert.asleep:
                 self._weights.opinions[place] = expert.opinion
 
@@ -414,7 +456,7 @@ class MixedLearner(Learner):
     def describe(self, setting: Setting) -> str:
         """A setting of an expert in words."""
         name = "Gaussian" if self._fixed is None else getattr(self._fixed, "__name__", repr(self._fixed))
-        return setting.describe(name, self._is_fixed)
+        return setting.describe(name, self._is_fixed, None if self.half_life is None else self.half_life.seconds)
 
     def scaler_state(self) -> dict[str, Any]:
         """The learned attributes of an `OnlineScaler` that has seen the same rows."""
@@ -509,6 +551,7 @@ class MixedLearner(Learner):
             [expert.setting for expert in self._experts], [expert.trial for expert in self._experts],
             [expert.asleep for expert in self._experts], [expert.learner.state() for expert in self._experts],
             self.kind, mixed.opinions.copy(), self._sleeping_opinions(), mixed.weights.copy(), mixed.credits.copy(),
+            self._time, None if self.half_life is None else self._memory_times.copy(),
         )  # fmt: skip
 
     def _sleeping_opinions(self) -> Floats:
@@ -520,7 +563,8 @@ class MixedLearner(Learner):
         if state is None:
             self._forget()
             return
-        if not isinstance(state, MixedState) or state.kind != self.kind:
+        timed = isinstance(state, MixedState) and (state.time is None) == (self.half_life is None)
+        if not timed or state.kind != self.kind:
             raise _checks.wrong(self, "state", f"that of a mixture of the kind {self.kind!r}", state)
         state = state.copy()
         units, self._units = self._units, state.units
@@ -539,6 +583,7 @@ class MixedLearner(Learner):
         self._scaling = Scaling(state.mean, state.squares, state.count)
         self._moments, self._memory_rows = state.moments, state.memory_rows
         self._memory_targets, self._memory_weights = state.memory_targets, state.memory_weights
+        self._time, self._memory_times = state.time, np.zeros(0) if state.memory_times is None else state.memory_times
         self._experts, self._weights = experts, self._new_weights(len(experts))
         for expert, trial, asleep, opinion in zip(experts, state.trials, state.asleep, state.sleeping, strict=True):
             expert.trial, expert.asleep, expert.opinion = trial, asleep, opinion.copy() if asleep else None
@@ -551,7 +596,9 @@ class MixedLearner(Learner):
 
     def _parameters(self) -> dict[str, Any]:
         names = ("task", "scale", "share", "quantile", "awake", "memory", "time", "classes", "many", "n_jobs")
-        return {**{name: getattr(self, name) for name in names}, "budget": self.size, "kernel": self.family}
+        half_life = {} if self.half_life is None else {"half_life": to_plain(self.half_life)}
+        given = {name: getattr(self, name) for name in names}
+        return {**given, "budget": self.size, "kernel": self.family, **half_life}
 
     def _learned(self) -> dict[str, Any]:
         state = self._snapshot()

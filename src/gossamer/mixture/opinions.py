@@ -70,6 +70,10 @@ class SignOpinion(NamedTuple):
         """The opinion after a target."""
         return SignOpinion(self.link.learn(f[0], y > 0, weight))
 
+    def fade(self, factor: float) -> SignOpinion:
+        """The opinion after time has passed; from then on it forgets by the clock, not by rows."""
+        return SignOpinion(self.link._replace(forgetting=1.0).fade(factor))
+
     @staticmethod
     def finish(average: Floats) -> Floats:
         """The score of the mixture: log-odds."""
@@ -117,6 +121,10 @@ class ClassOpinion(NamedTuple):
         """The opinion after a target."""
         return ClassOpinion(self.link.learn(f, int(y), weight))
 
+    def fade(self, factor: float) -> ClassOpinion:
+        """The opinion after time has passed; from then on it forgets by the clock, not by rows."""
+        return ClassOpinion(self.link._replace(forgetting=1.0).fade(factor))
+
     @staticmethod
     def finish(average: Floats) -> Floats:
         """The scores of the mixture: logarithms of probabilities."""
@@ -129,6 +137,7 @@ class ValueOpinion(NamedTuple):
 
     total: float = PRIOR
     squares: float = PRIOR
+    forgetting: float = FORGETTING  # by rows; 1 where it is by the clock
 
     @classmethod
     def of(cls, numbers: Any) -> ValueOpinion:
@@ -138,7 +147,7 @@ class ValueOpinion(NamedTuple):
     @property
     def numbers(self) -> tuple[float, ...]:
         """Everything learned."""
-        return tuple(self)
+        return tuple(self[:-1])
 
     @staticmethod
     def holds(f: Floats, variance: float) -> bool:
@@ -163,10 +172,13 @@ class ValueOpinion(NamedTuple):
         """The opinion after a target; an outlier counts less, by the weight that it has in the likelihood of t."""
         ratio = float(y - f[0]) ** 2 / variance
         robust = (1.0 + FREEDOM) / (FREEDOM + ratio * self.total / self.squares) * ratio
-        prior = (1.0 - FORGETTING) * PRIOR
-        return ValueOpinion(
-            FORGETTING * self.total + prior + weight, FORGETTING * self.squares + prior + weight * robust
-        )
+        keep, prior = self.forgetting, (1.0 - self.forgetting) * PRIOR
+        return ValueOpinion(keep * self.total + prior + weight, keep * self.squares + prior + weight * robust, keep)
+
+    def fade(self, factor: float) -> ValueOpinion:
+        """The opinion after time has passed; from then on it forgets by the clock, not by rows."""
+        prior = (1.0 - factor) * PRIOR
+        return ValueOpinion(factor * self.total + prior, factor * self.squares + prior, 1.0)
 
     @staticmethod
     def finish(average: Floats) -> Floats:
@@ -180,6 +192,7 @@ class QuantileOpinion(NamedTuple):
     total: float = PRIOR
     losses: float = 0.25 * PRIOR
     level: float = 0.5
+    forgetting: float = FORGETTING
 
     @classmethod
     def of(cls, numbers: Any) -> QuantileOpinion:
@@ -189,7 +202,7 @@ class QuantileOpinion(NamedTuple):
     @property
     def numbers(self) -> tuple[float, ...]:
         """Everything learned."""
-        return tuple(self)
+        return tuple(self[:-1])
 
     @staticmethod
     def holds(f: Floats, variance: float) -> bool:
@@ -217,9 +230,14 @@ class QuantileOpinion(NamedTuple):
     def learn(self, f: Floats, variance: float, y: float, weight: float) -> QuantileOpinion:
         """The opinion after a target; an outlier counts as twenty times the width at most."""
         loss = min(20.0 * self.losses / self.total, self._loss(f, y))
-        prior = (1.0 - FORGETTING) * PRIOR
-        losses = FORGETTING * self.losses + 0.25 * prior + weight * loss
-        return QuantileOpinion(FORGETTING * self.total + prior + weight, losses, self.level)
+        keep, prior = self.forgetting, (1.0 - self.forgetting) * PRIOR
+        losses = keep * self.losses + 0.25 * prior + weight * loss
+        return QuantileOpinion(keep * self.total + prior + weight, losses, self.level, keep)
+
+    def fade(self, factor: float) -> QuantileOpinion:
+        """The opinion after time has passed; from then on it forgets by the clock, not by rows."""
+        prior = (1.0 - factor) * PRIOR
+        return QuantileOpinion(factor * self.total + prior, factor * self.losses + 0.25 * prior, self.level, 1.0)
 
     @staticmethod
     def finish(average: Floats) -> Floats:
@@ -235,10 +253,11 @@ OPINIONS: dict[str, type[Opinion]] = {
 
 
 def likelihoods(
-    kind: str, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None, opinions: Floats
-) -> Floats:
+    kind: str, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None, opinions: Floats,
+    fades: Floats | None = None,
+) -> Floats:  # fmt: skip
     """The likelihood that each expert gives each target before it learns it, (experts, rows); the opinions, (experts,
-    numbers), go on.
+    numbers), go on. ``fades``: what the time before each row leaves of them; None: they forget by rows.
 
     >>> scores = np.array([[[0.0], [0.0]], [[1.0], [1.0]]])
     >>> opinions = np.tile(ValueOpinion().numbers, (2, 1))
@@ -253,6 +272,9 @@ def likelihoods(
             found[e, t] = 0.0
             continue
         found[e, t] = opinion.likelihood(f, variance, float(y[t]))
+        if fades is not None:
+            opinion = opinion.fade(float(fades[t]))
+            opinions[e] = opinion.numbers
         weight = 1.0 if importance is None else float(importance[t])
         if weight > 0:
             opinions[e] = opinion.learn(f, variance, float(y[t]), weight).numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from scipy.spatial.distance import pdist
 
 from gossamer._typing import Array
 from gossamer.budgets import Budget, Merge, Project
+from gossamer.clock import in_words
 from gossamer.kernels import Gaussian, Kernel, Laplace, Polynomial
 from gossamer.learner import Learner
 from gossamer.losses import Loss
@@ -19,6 +21,8 @@ from gossamer.rules import Newton
 WIDTHS = (0.0, 0.3, 1.0, 3.0, 10.0)
 #: From a world that stands still to one that changes within twenty rows.
 FORGETTING = (1.0, 0.9999, 0.999, 0.99, 0.95)
+#: The factor that has the half-life that is given, where experts forget by the clock.
+MIDDLE = 0.999
 #: From this factor on an expert is quick, and its linear part and constant have this weight only: they cover all
 #: rows, so that forgetting, which goes back to 0, would always have to learn them anew.
 QUICK, QUICK_LINEAR = 0.99, 0.01
@@ -63,13 +67,28 @@ class Setting:
         """The budget of an expert: a Gaussian alone can merge its points, which is far better on wide rows."""
         return Merge(size) if self.view == "plain" and family in (None, Gaussian) else Project(size)
 
-    def learner(self, unit: float, loss: Loss, size: int, family: Any = None) -> Learner:
-        """A new expert of at most ``size`` points."""
-        rule = Newton(self.noise, self.forgetting)
-        return Learner(self.kernel(unit, family), loss, rule, self.budget(size, family))
+    def learner(
+        self, unit: float, loss: Loss, size: int, family: Any = None, half_life: float | None = None
+    ) -> Learner:
+        """A new expert of at most ``size`` points; with ``half_life``, in seconds, it forgets by the clock."""
+        kernel, budget = self.kernel(unit, family), self.budget(size, family)
+        if half_life is None:
+            return Learner(kernel, loss, Newton(self.noise, self.forgetting), budget)
+        return Learner(kernel, loss, Newton(self.noise), budget, half_life=self.half_life(half_life))
 
-    def describe(self, kernel: str = "Gaussian", fixed: bool = False) -> str:
-        """The setting in words; ``kernel``: the family, or if ``fixed`` the kernel itself."""
+    def half_life(self, middle: float) -> float | None:
+        """The half-life of an expert in seconds, where that of the middle factor is ``middle``; None forgets nothing.
+
+        >>> [Setting(1.0, factor, 0.1).half_life(100.0) for factor in (1.0, 0.999)]
+        [None, 100.0]
+        """
+        if self.forgetting == 1.0:
+            return None
+        return middle if self.forgetting == MIDDLE else middle * math.log(MIDDLE) / math.log(self.forgetting)
+
+    def describe(self, kernel: str = "Gaussian", fixed: bool = False, half_life: float | None = None) -> str:
+        """The setting in words; ``kernel``: the family, or if ``fixed`` the kernel itself; ``half_life``: as in
+        `half_life`, where experts forget by the clock."""
         if fixed:
             shape = kernel
         elif self.width == 0:
@@ -77,6 +96,10 @@ class Setting:
         else:
             shape = f"{kernel} of width {self.width:g}" + ("" if self.view == "plain" else " and linear")
         shape += {"scaled": "", "squashed": " on squashed rows", "plain": " on unscaled rows"}[self.view]
+        if half_life is not None:
+            own = self.half_life(half_life)
+            told = "no forgetting" if own is None else f"half-life {in_words(own)}"
+            return f"{shape}, {told}, noise {self.noise:g}"
         rows = "" if self.forgetting == 1 else f" (about {round(1 / (1 - self.forgetting)):,} rows)"
         return f"{shape}, forgetting {self.forgetting:g}{rows}, noise {self.noise:g}"
 

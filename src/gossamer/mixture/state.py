@@ -13,6 +13,7 @@ import numpy as np
 from gossamer import _checks
 from gossamer._engine.state import State
 from gossamer._typing import Array, Floats
+from gossamer.clock import check_time
 from gossamer.learner import Learner
 from gossamer.losses import OneVsRest
 from gossamer.mixture import roster
@@ -22,6 +23,8 @@ from gossamer.mixture.weights import Weights, opinion_numbers
 
 #: The most experts that a state may have.
 MOST_EXPERTS = 1000
+#: The entries of a mixture that forgets by the clock.
+TIMED = {"time", "memory_times"}
 #: The largest number of rows that can be counted.
 MOST_ROWS = 2**62
 
@@ -51,6 +54,8 @@ class MixedState:
     sleeping: Floats  # the opinions with which sleepers fell asleep
     weights: Floats
     credits: Floats
+    time: float | None = None  # of the last row, where experts forget by the clock
+    memory_times: Floats | None = None
 
     @property
     def points(self) -> Array:
@@ -103,6 +108,7 @@ class MixedState:
     def to_stored(self, learners: list[Learner]) -> dict[str, Any]:
         """The entries of a file; an expert is stored as the Learner that it is."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("settings", "experts", "kind")}
+        found = {name: value for name, value in found.items() if name not in TIMED or value is not None}
         settings = [(s.width, s.forgetting, s.noise, s.view) for s in self.settings]
         return {**found, "settings": settings, "learners": learners}
 
@@ -110,6 +116,7 @@ class MixedState:
 def check_stored(owner: Any, stored: dict[str, Any]) -> None:
     """Validate the entries of a file, so that whatever loads works."""
     names = {f.name for f in fields(MixedState)} - {"experts", "kind"} | {"learners"}
+    names -= set() if owner.half_life is not None else TIMED
     if set(stored) != names:
         raise _checks.wrong(owner, "state", f"the entries {sorted(names)}", sorted(stored))
     for name, most in (("rows", MOST_ROWS), ("known", 2**20), ("births", MOST_ROWS)):
@@ -137,6 +144,9 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
         "credits": (many,), "memory_rows": memory.shape,
         **{name: (many, opinion_numbers(owner.kind)) for name in ("opinions", "sleeping")},
     }  # fmt: skip
+    if owner.half_life is not None:
+        shapes["memory_times"] = (rows,)
+        check_time(owner, "time", owner.half_life, stored["time"])
     for name, shape in shapes.items():
         _check_array(owner, name, stored[name], shape)
     weights = stored["weights"]

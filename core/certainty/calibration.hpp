@@ -13,6 +13,8 @@ namespace gossamer {
 struct Curve {
     static constexpr int knots = 9;
     static constexpr std::array<double, knots> at = {-5, -3, -1.5, -0.6, 0, 0.6, 1.5, 3, 5};
+    static constexpr std::array<double, knots - 1> per_width = {1 / 2.0, 1 / 1.5, 1 / 0.9, 1 / 0.6,
+                                                                1 / 0.6, 1 / 0.9, 1 / 1.5, 1 / 2.0};
     static constexpr double keep = 0.998;  // of what a knot has learned, at a row of its own
     static constexpr double steepest_fall = 0.95;
 
@@ -30,15 +32,29 @@ struct Curve {
         return true;
     }
 
-    double apply(double u) const {
-        const auto [i, share] = place(u);
-        return u + (1.0 - share) * shifts[i] + share * shifts[i + 1];
+    struct Place {
+        int left;
+        double share;  // of the right knot
+    };
+    static Place place(double u) {
+        const double x = std::min(at[knots - 1], std::max(at[0], u));
+        int i = 0;  // counted without a branch
+        for (int k = 1; k + 1 < knots; ++k) i += x >= at[k];
+        return {i, (x - at[i]) * per_width[i]};
+    }
+    double apply(double u) const { return apply(u, place(u)); }
+    double apply(double u, const Place& here) const {
+        return u + (1.0 - here.share) * shifts[here.left] + here.share * shifts[here.left + 1];
     }
 
-    // returns the probability before
-    double learn(double u, bool hit, double weight) {
-        const auto [i, share] = place(u);
-        const double v = u + (1.0 - share) * shifts[i] + share * shifts[i + 1], p = links::sigmoid(v);
+    void learn(double u, bool hit, double weight) {
+        const Place here = place(u);
+        const double v = apply(u, here);
+        learn_at(here, v, links::sigmoid(v), hit, weight);
+    }
+    // v: the corrected log-odds, p: their sigmoid
+    void learn_at(const Place& here, double v, double p, bool hit, double weight) {
+        const auto [i, share] = here;
         const double error = p - (hit ? 1.0 : 0.0), safe = links::safe_curvature(v, p);
         const double parts[2] = {weight * (1.0 - share), weight * share};
         double next[2];
@@ -53,10 +69,9 @@ struct Curve {
         // a step that would break the order of scores is not taken
         if (falls(next[0], next[1], i) || (i > 0 && falls(shifts[i - 1], next[0], i - 1)) ||
             (i + 2 < knots && falls(next[1], shifts[i + 2], i + 1)))
-            return p;
+            return;
         shifts[i] = next[0];
         shifts[i + 1] = next[1];
-        return p;
     }
 
     // time passes: what was learned counts less, and goes back to the prior
@@ -69,20 +84,10 @@ struct Curve {
     }
 
 private:
-    struct Place {
-        int left;
-        double share;  // of the right knot
-    };
     static std::array<double, knots> filled(double value) {
         std::array<double, knots> values;
         values.fill(value);
         return values;
-    }
-    static Place place(double u) {
-        const double x = std::min(at[knots - 1], std::max(at[0], u));
-        int i = 0;
-        while (i + 2 < knots && x >= at[i + 1]) ++i;
-        return {i, (x - at[i]) / (at[i + 1] - at[i])};
     }
     static bool falls(double left, double right, int i) { return left - right > steepest_fall * (at[i + 1] - at[i]); }
 };
@@ -100,9 +105,17 @@ struct Calibration {
     double probability(double f) const { return agree(links::sigmoid(curve.apply(two.log_odds(f))), f); }
     // a finite score; returns the probability of the second class before
     double learn(double f, bool second, double weight) {
-        const double before = agree(curve.learn(two.log_odds(f), second, weight), f);
-        two.update(links::clip_score(f), second, weight);
-        return before;
+        const double score = links::clip_score(f), z = two.standardize(score), u = two.slope * z + two.offset;
+        const Curve::Place here = curve.place(u);
+        const double odds[2] = {u, curve.apply(u, here)};
+        double p[2];
+        links::sigmoids(odds, p);
+        curve.learn_at(here, odds[1], p[1], second, weight);
+        if (weight == 1.0)
+            two.update_at(score, z, u, p[0], second, weight);
+        else
+            two.update(score, second, weight);
+        return agree(p[1], f);
     }
 
     // f, p: (classes,), not one array. The class of the largest score gets the probability that the curve says, the others
@@ -116,15 +129,22 @@ struct Calibration {
         many.probability(f, classes, p);
         correct(p, classes, top(f, classes));
     }
-    // q: room for (classes,)
-    void learn(const double* f, int classes, int label, double* q, double weight) {
+    // q: room for (classes,); returns the probability of the label before, if it is of a known class
+    double learn(const double* f, int classes, int label, double* q, double weight) {
         const int best = top(f, classes);
+        const SoftmaxLink::Row row = many.probability(f, classes, q);
+        double before = 0;
         if (label >= 0 && label < classes && std::isfinite(f[label]) && best >= 0) {
-            many.probability(f, classes, q);
             const double rest = others(q, classes, best);
-            if (rest > 0) curve.learn(log_odds(q[best], rest), label == best, weight);
+            before = q[label];
+            if (rest > 0) {
+                const double odds = log_odds(q[best], rest), chance = chance_of_best(q, classes, best, rest, odds);
+                before = label == best ? chance : before * ((1.0 - chance) / rest);
+                curve.learn(odds, label == best, weight);
+            }
         }
-        many.learn(f, classes, label, q, weight);
+        many.learn_from(f, classes, label, q, row, weight);
+        return before;
     }
 
     bool sound() const {
@@ -151,7 +171,7 @@ private:
 
     // the more probable class is the predicted one
     static double agree(double p, double f) {
-        return f > 0 ? std::max(p, 0.5 + barely) : f < 0 ? std::min(p, 0.5 - barely) : p;
+        return std::min(f < 0 ? 0.5 - barely : 1.0, std::max(f > 0 ? 0.5 + barely : 0.0, p));
     }
     static double log_odds(double p, double rest) { return std::log(p) - std::log(rest); }
     static double others(const double* p, int classes, int best) {
@@ -170,13 +190,16 @@ private:
         if (best < 0) return;
         const double rest = others(p, classes, best);
         if (!(rest > 0)) return;
-        double second = 0;
-        for (int k = 0; k < classes; ++k)
-            if (k != best) second = std::max(second, p[k] / rest);
-        const double wanted = links::sigmoid(curve.apply(log_odds(p[best], rest)));
-        const double chance = std::max(wanted, second / (1.0 + second) + barely);
+        const double chance = chance_of_best(p, classes, best, rest, log_odds(p[best], rest));
         for (int k = 0; k < classes; ++k) p[k] *= (1.0 - chance) / rest;
         p[best] = chance;
+    }
+    double chance_of_best(const double* p, int classes, int best, double rest, double odds) const {
+        double second = 0;
+        for (int k = 0; k < classes; ++k)
+            if (k != best) second = std::max(second, p[k]);
+        second /= rest;
+        return std::max(links::sigmoid(curve.apply(odds)), second / (1.0 + second) + barely);
     }
 };
 

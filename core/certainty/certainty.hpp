@@ -14,7 +14,7 @@ namespace gossamer {
 struct Conformal {
     static constexpr int levels = 5;
     static constexpr std::array<double, levels> missed = {0.5, 0.2, 0.1, 0.05, 0.01};  // the share asked for
-    static constexpr double step = 0.1;                                                // of that share, at a row
+    static constexpr double step = 0.1, step_novelty = 0.3;                            // of that share, at a row
 
     std::array<double, levels> alphas = missed;
     Sketch sketch;
@@ -24,12 +24,37 @@ struct Conformal {
         Sketch::each(s.sketch, f);
     }
 
-    // share: of the values before that were less strange
-    void learn(double share, double value, double weight) {
-        if (sketch.total > 0)
-            for (int k = 0; k < levels; ++k)
-                alphas[k] += step * missed[k] * (missed[k] - (share > 1.0 - alphas[k] ? 1.0 : 0.0));
+    void learn(double value, double weight, double size = step) {
+        if (sketch.total > 0) {
+            const double below = sketch.weight_below(value);
+            for (int k = 0; k < levels; ++k) {
+                const auto hit = static_cast<double>(below > (1.0 - alphas[k]) * sketch.total);
+                alphas[k] += size * missed[k] * (missed[k] - hit);
+            }
+        }
         sketch.add(value, weight);
+    }
+};
+
+// Where the scores of a detector lie, which move while it learns: their mean and mean deviation, of about 200 rows.
+struct Usual {
+    static constexpr double rate = 0.005, largest = 1e12;
+    double mean = 0, deviation = 0, rows = 0;
+
+    template <class S, class F> static void each(S& s, F&& f) {
+        f("mean", s.mean), f("deviation", s.deviation), f("rows", s.rows);
+    }
+    // How strange a score is: how far below the mean, in deviations.
+    double strangeness(double f) const {
+        if (!(deviation > 0)) return f < mean ? largest : 0.0;
+        return std::min(largest, std::max(0.0, (mean - f) / deviation));
+    }
+    void learn(double f, double weight) {
+        if (!(rows > 0)) mean = f;
+        rows += weight;
+        const double share = std::min(1.0, std::max(rate * weight, weight / rows)), away = f - mean;
+        mean += share * away;
+        deviation += share * (std::abs(away) - deviation);
     }
 };
 
@@ -39,10 +64,12 @@ struct Certainty {
 
     Task task = Task::classes;
     Calibration calibration;  // of classes
-    Conformal conformal;      // of 1 - p of the class that came, |y - f|, or the score of a detector, low ones strange
+    Usual usual;              // of a detector
+    Conformal conformal;      // of 1 - p of the class that came, |y - f|, or how far a score is below the usual ones
 
     template <class S, class F> static void each(S& s, F&& f) {
         if (s.task == Task::classes) Calibration::each(s.calibration, f);
+        if (s.task == Task::novelty) Usual::each(s.usual, f);
         Conformal::each(s.conformal, f);
     }
 
@@ -62,9 +89,9 @@ struct Certainty {
     // The value beyond which a row is strange, for a share of misses; of a detector below which. Infinite while nothing is
     // known, or after too many misses: everything is covered then.
     double threshold(double missed) const {
-        const double a = alpha(missed);
-        if (task != Task::novelty) return conformal.sketch.quantile(1.0 - a);
-        return conformal.sketch.total > 0 ? conformal.sketch.quantile(a) : -std::numeric_limits<double>::infinity();
+        const double strange = conformal.sketch.quantile(1.0 - alpha(missed));
+        if (task != Task::novelty || std::isinf(strange)) return task == Task::novelty ? -strange : strange;
+        return usual.mean - strange * usual.deviation;
     }
 
     // the probability of the second class
@@ -84,6 +111,7 @@ struct Certainty {
     void fade(double factor) {
         if (factor == 1) return;
         calibration.fade(factor);
+        usual.rows *= factor;
         conformal.sketch.fade(factor);
     }
 
@@ -91,49 +119,50 @@ struct Certainty {
         if (!std::isfinite(f) || weight == 0) return;
         const double p = task == Task::log_odds ? links::sigmoid(f) : calibration.learn(f, second, weight);
         const double strange = second ? 1.0 - p : p;
-        conformal.learn(conformal.sketch.below(strange), strange, weight);
+        conformal.learn(strange, weight);
     }
     // q: room for two rows of classes
     void learn_many(const double* f, int classes, int label, double* q, double weight) {
         if (weight == 0) return;
         for (int k = 0; k < classes; ++k)
             if (std::isnan(f[k]) || f[k] == std::numeric_limits<double>::infinity()) return;
-        if (label >= 0 && label < classes && std::isfinite(f[label])) {
+        const bool known = label >= 0 && label < classes && std::isfinite(f[label]);
+        double p = 0;
+        if (task == Task::classes) {
+            p = calibration.learn(f, classes, label, q, weight);
+        } else if (known) {
             probability(f, classes, q);
-            const double strange = 1.0 - q[label];
-            conformal.learn(conformal.sketch.below(strange), strange, weight);
+            p = q[label];
         }
-        if (task == Task::classes) calibration.learn(f, classes, label, q, weight);
+        if (known) conformal.learn(1.0 - p, weight);
     }
     // residual: y - f, in units of the deviation if the model has one
     void learn_real(double residual, double weight) {
         const double strange = std::abs(residual);
         if (!std::isfinite(strange) || weight == 0) return;
-        conformal.learn(conformal.sketch.below(strange), strange, weight);
+        conformal.learn(strange, weight);
     }
     void learn_novelty(double f, double weight) {
         if (!std::isfinite(f) || weight == 0) return;
-        conformal.learn(1.0 - conformal.sketch.below(f), f, weight);
+        if (usual.deviation > 0) conformal.learn(usual.strangeness(f), weight, Conformal::step_novelty);
+        usual.learn(f, weight);
     }
     // Whether numbers from outside are ones that learning can make.
     bool sound() const {
         bool fits = true;
         each(*this, [&](const char*, const double& field) { fits = fits && std::isfinite(field); });
-        const Sketch& s = conformal.sketch;
-        fits = fits && s.octave == std::floor(s.octave) && std::abs(s.octave) < 1100 && s.gain >= 1 &&
-               s.gain <= 2 * Sketch::largest_gain && s.total >= 0;
-        for (const double weight : s.weights) fits = fits && weight >= 0;
+        fits = fits && conformal.sketch.sound();
         for (const double alpha : conformal.alphas) fits = fits && alpha >= -1 && alpha <= 2;
-        return fits && (task != Task::classes || calibration.sound());
+        return fits && usual.deviation >= 0 && usual.rows >= 0 && (task != Task::classes || calibration.sound());
     }
     // The share m of alarms at which a row with this score is just about to raise one: small for a strange row.
     double p_value(double f) const {
         const Sketch& sketch = conformal.sketch;
-        const double share = sketch.below(f), least = 1.0 / (sketch.count() + 1.0);
-        if (share <= 0 && sketch.total > 0) {  // below all that came: the farther the smaller
-            const double low = sketch.lowest();
-            return least * std::max(1e-9, std::min(1.0, low > 0 ? f / low : 1.0));
-        }
+        if (!(sketch.total > 0)) return 1.0;
+        const double strange = usual.strangeness(f), least = 1.0 / (sketch.count() + 1.0);
+        const double share = std::max(0.0, 1.0 - sketch.below(strange));
+        if (share <= 0)  // beyond all that came: the farther the smaller
+            return least * std::max(1e-9, std::min(1.0, sketch.highest() / strange));
         double m = 0, alpha = 0;
         for (int k = Conformal::levels; k >= 0; --k) {
             const double next = k > 0 ? Conformal::missed[k - 1] : 1.0;

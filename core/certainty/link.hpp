@@ -5,6 +5,8 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -24,15 +26,43 @@ constexpr double largest_score = 1e150;  // its square is finite
 inline double clip_score(double f) { return std::min(largest_score, std::max(-largest_score, f)); }
 inline double clip_slope(double b) { return std::min(largest_slope, std::max(least_slope, b)); }
 
-inline double sigmoid(double u) {
-    if (u >= 0) return 1.0 / (1.0 + std::exp(-u));
-    const double e = std::exp(u);
-    return e / (1.0 + e);
+inline double sigmoid(double u) {  // without a branch, which would be taken at random
+    const double e = std::exp(-std::abs(u));
+    return (u >= 0 ? 1.0 : e) / (1.0 + e);
+}
+
+// Two sigmoids at once, to 2e-15 of themselves: the compiler puts the two into one vector.
+inline void sigmoids(const double (&u)[2], double (&p)[2]) {
+    constexpr double magic = 0x1.8p52;  // adding it rounds to an integer
+    double shifted[2], value[2];
+    std::int64_t bits[2];
+    for (int i = 0; i < 2; ++i) {  // exp(-|u|) = 2^-k exp(r)
+        const double x = std::min(std::abs(u[i]), 700.0);
+        shifted[i] = x * 1.4426950408889634 + magic;
+        const double k = shifted[i] - magic;
+        const double r = (k * 0x1.62e42fefa0000p-1 - x) + k * 0x1.cf79abc9e3b3ap-40;  // ln 2 in two parts
+        const double r2 = r * r, r4 = r2 * r2;
+        const double low = (1.0 + r) + r2 * (1 / 2.0 + r * (1 / 6.0));
+        const double mid = (1 / 24.0 + r * (1 / 120.0)) + r2 * (1 / 720.0 + r * (1 / 5040.0));
+        const double high = (1 / 40320.0 + r * (1 / 362880.0)) + r2 * (1 / 3628800.0 + r * (1 / 39916800.0));
+        value[i] = low + r4 * (mid + r4 * high);
+    }
+    std::memcpy(bits, shifted, sizeof bits);
+    for (int i = 0; i < 2; ++i) bits[i] = (1023 - (bits[i] & 0x7ff)) << 52;
+    double power[2];
+    std::memcpy(power, bits, sizeof power);
+    for (int i = 0; i < 2; ++i) {
+        const double e = value[i] * power[i];
+        p[i] = (u[i] >= 0 ? 1.0 : e) / (1.0 + e);
+    }
 }
 
 // The curvature of the parabola that touches log(1 + exp(-u)) at u and lies above it everywhere (Jaakkola and Jordan 2000):
 // a step against it never overshoots. p: the sigmoid of u.
-inline double safe_curvature(double u, double p) { return std::abs(u) < 1e-4 ? 0.25 : (p - 0.5) / u; }
+inline double safe_curvature(double u, double p) {
+    const double ratio = (p - 0.5) / u;
+    return std::abs(u) < 1e-4 ? 0.25 : ratio;
+}
 
 inline void check(double forgetting, double weight) {
     if (!(forgetting > 0.0 && forgetting <= 1.0))
@@ -106,7 +136,12 @@ struct Link {
     // The same for a score and a weight that are known to be good.
     void update(double f, bool second, double weight) {
         const double z = standardize(f, weight);
-        const double u = slope * z + offset, p = links::sigmoid(u), fresh = 1.0 - forgetting;
+        const double u = slope * z + offset;
+        update_at(f, z, u, links::sigmoid(u), second, weight);
+    }
+    // z: the score standardized, u: its log-odds, p: their sigmoid
+    void update_at(double f, double z, double u, double p, bool second, double weight) {
+        const double fresh = 1.0 - forgetting;
         total = forgetting * total + weight;
         squares = forgetting * squares + weight * f * f;
         // forgetting goes back to the prior, which therefore bounds the slope also where classes are separable
@@ -184,24 +219,47 @@ struct SoftmaxLink {
     }
 
     // f, p: (classes,), which may be one array. All 0 if no class is known.
-    void probability(const double* f, int classes, double* p) const { fill(f, classes, p, look(f, classes), 1.0); }
+    Row probability(const double* f, int classes, double* p) const {
+        const Row row = look(f, classes);
+        fill(f, classes, p, row, 1.0);
+        return row;
+    }
 
     // Learn the scores of a row of this class, and write the probabilities before it to p (not f itself).
     void learn(const double* f, int classes, int label, double* p, double weight = 1.0) {
         links::check(forgetting, weight);
-        const Row row = look(f, classes);
-        fill(f, classes, p, row, 1.0);
+        update(f, classes, label, probability(f, classes, p), weight,
+               [](double, int, double power) { return std::exp(power); });
+    }
+    // The same, of the row and the probabilities that `probability` gave, which save exponentials.
+    void learn_from(const double* f, int classes, int label, const double* p, const Row& row, double weight) {
+        update(
+            f, classes, label, row, weight,
+            [&](double top, int k, double power) {
+                return weight == 1.0 && top > 1e-200 ? p[k] / top : std::exp(power);
+            },
+            p);
+    }
+
+private:
+    // exponential(probability of the largest of the others, class, power): exp(power)
+    template <class E>
+    void update(const double* f, int classes, int label, const Row& row, double weight, E&& exponential,
+                const double* p = nullptr) {
         const bool unknown = label < 0 || label >= classes || !std::isfinite(f[label]);
         if (weight == 0 || unknown || row.known < 2) return;
         const double scale = unit(row, weight), fresh = 1.0 - forgetting;
         // the class against the rest: the mean and the variance of the others' scores, weighted by their probabilities
-        double top = -std::numeric_limits<double>::infinity();
+        double top = -std::numeric_limits<double>::infinity(), most = 0;
         for (int k = 0; k < classes; ++k)
-            if (k != label && std::isfinite(f[k])) top = std::max(top, links::clip_score(f[k]));
+            if (k != label && std::isfinite(f[k])) {
+                top = std::max(top, links::clip_score(f[k]));
+                if (p != nullptr) most = std::max(most, p[k]);
+            }
         double mass = 0, mean = 0, square = 0;
         for (int k = 0; k < classes; ++k) {
             if (k == label || !std::isfinite(f[k])) continue;
-            const double away = scale * (links::clip_score(f[k]) - top), share = std::exp(slope * away);
+            const double away = scale * (links::clip_score(f[k]) - top), share = exponential(most, k, slope * away);
             mass += share;
             mean += share * away;
             square += share * away * away;
@@ -218,8 +276,6 @@ struct SoftmaxLink {
         slope = links::clip_slope(slope - along / (slopes + weight * (links::safe_curvature(u, q) * z * z + spread)));
         slopes += weight * (q * (1.0 - q) * z * z + spread);
     }
-
-private:
     void fill(const double* f, int classes, double* p, const Row& row, double weight) const {
         const double factor = slope * unit(row, weight);
         double top = -std::numeric_limits<double>::infinity(), sum = 0;

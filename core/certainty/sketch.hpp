@@ -4,39 +4,46 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace gossamer {
 
 struct Sketch {
     static constexpr int bins = 64, per_octave = 4, unit_bin = 40;
-    static constexpr double keep = 0.999;  // about a thousand rows
+    static constexpr double growth = 1 / 0.999;  // about a thousand rows are remembered
     static constexpr double largest_gain = 1e100;
 
     double octave = 0;  // bin 40 begins at 2^octave
     double gain = 1;    // the weight of the next value: those before fade against it
     double total = 0;
+    static constexpr int side = 8;  // bins of a block, and blocks
     std::array<double, bins> weights{};
+    std::array<double, side> blocks{};  // the sums of eight bins each, so that a sum up to a bin is short
 
     template <class S, class F> static void each(S& s, F&& f) {
         f("octave", s.octave), f("gain", s.gain), f("total", s.total);
         for (auto& weight : s.weights) f("weight", weight);
+        for (auto& block : s.blocks) f("block", block);
     }
 
     // values that are not positive belong to the first bin
     void add(double value, double weight = 1.0) {
-        if (value > 0 && total == 0) octave = octave_of(value);
+        if (value >= std::numeric_limits<double>::min() && total == 0) octave = octave_of(value);
         int bin = bin_of(value);
         if (bin >= bins) {
             raise((bin - bins) / per_octave + 1);
             bin = bin_of(value);
-        } else if (bin < 0 && value > 0 && weights[0] > 0.5 * total) {
+        } else if (bin < 0 && value >= std::numeric_limits<double>::min() && weights[0] > 0.5 * total) {
             lower();
             bin = bin_of(value);
         }
-        weights[std::max(0, bin)] += gain * weight;
+        bin = std::max(0, bin);
+        weights[bin] += gain * weight;
+        blocks[bin / side] += gain * weight;
         total += gain * weight;
-        gain /= keep;
+        gain *= growth;
         if (gain > largest_gain) rescale();
     }
 
@@ -53,24 +60,20 @@ struct Sketch {
     double count() const { return total / gain; }
 
     // The share of the weight below a value, linear inside a bin.
-    double below(double value) const {
-        if (total <= 0 || !(value > 0)) return 0.0;
-        const int bin = std::min(std::max(0, bin_of(value)), bins);
-        if (bin == bins) return 1.0;
-        double lanes[4] = {0, 0, 0, 0};  // four sums at a time: one would wait for itself
-        int i = 0;
-        for (; i + 4 <= bin; i += 4)
-            for (int lane = 0; lane < 4; ++lane) lanes[lane] += weights[i + lane];
-        for (; i < bin; ++i) lanes[i & 3] += weights[i];
-        const double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-        const double low = edge(bin), high = edge(bin + 1);
-        return std::min(1.0, (sum + weights[bin] * (value - low) / (high - low)) / total);
+    double below(double value) const { return total > 0 ? weight_below(value) / total : 0.0; }
+    // The weight itself.
+    double weight_below(double value) const {
+        if (!(value > 0)) return 0.0;
+        const int bin = std::max(0, bin_of(value));
+        if (bin >= bins) return total;
+        const double sum = first(blocks.data(), bin / side) + first(weights.data() + bin / side * side, bin % side);
+        return std::min(total, sum + weights[bin] * (bin > 0 ? part_of(value) : share_of_first(value)));
     }
 
-    // where the weight begins
-    double lowest() const {
-        for (int i = 0; i < bins; ++i)
-            if (weights[i] > 0) return edge(i);
+    // where the weight ends
+    double highest() const {
+        for (int i = bins - 1; i >= 0; --i)
+            if (weights[i] > 0) return edge(i + 1);
         return 0.0;
     }
 
@@ -87,24 +90,53 @@ struct Sketch {
         return edge(bins);
     }
 
-private:
-    static int octave_of(double value) {
-        int exponent;
-        std::frexp(value, &exponent);
-        return exponent - 1;
+    bool sound() const {
+        bool fits = octave == std::floor(octave) && std::abs(octave) < 1100 && gain >= 1 && gain <= 2 * largest_gain;
+        double sum = 0;
+        for (int block = 0; block < side; ++block) {
+            const double own = first(weights.data() + block * side, side);
+            fits = fits && std::abs(blocks[block] - own) <= 1e-6 * own;
+            sum += own;
+        }
+        for (const double weight : weights) fits = fits && weight >= 0;
+        return fits && std::abs(total - sum) <= 1e-6 * sum;
     }
+
+private:
+    void sum_blocks() {
+        for (int block = 0; block < side; ++block) blocks[block] = first(weights.data() + block * side, side);
+    }
+    // The first `count` of eight numbers, without a branch.
+    static double first(const double* values, int count) {
+        static constexpr double ones[2 * side] = {1, 1, 1, 1, 1, 1, 1, 1};
+        double parts[side];
+        for (int i = 0; i < side; ++i) parts[i] = values[i] * ones[side - count + i];
+        return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
+    }
+    // The bits of a positive number from its second bit of the mantissa on count quarters of octaves.
+    static constexpr int cut = 50, bias = 1023;
+    static std::uint64_t bits_of(double value) {
+        std::uint64_t bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        return bits;
+    }
+    static double part_of(double value) {  // how far it lies in its bin, in [0, 1)
+        return static_cast<double>(bits_of(value) & ((std::uint64_t{1} << cut) - 1)) * 0x1p-50;
+    }
+    double share_of_first(double value) const { return edge(1) > 0 ? std::min(1.0, value / edge(1)) : 0.0; }
+    static int octave_of(double value) { return static_cast<int>(bits_of(value) >> (cut + 2)) - bias; }
     int bin_of(double value) const {
-        if (!(value > 0)) return -1;
-        int exponent;
-        const double m = std::frexp(value, &exponent);  // in [1/2, 1)
-        const double octaves = exponent - 1 - octave;
-        return unit_bin + per_octave * static_cast<int>(octaves) + static_cast<int>((m - 0.5) * 2 * per_octave);
+        if (!(value >= std::numeric_limits<double>::min())) return -1;
+        return unit_bin + static_cast<int>(bits_of(value) >> cut) - per_octave * (bias + static_cast<int>(octave));
     }
     double edge(int bin) const {
-        if (bin <= 0) return 0.0;
-        const int from = bin - unit_bin, whole = (from >= 0 ? from : from - per_octave + 1) / per_octave;
-        return std::ldexp(1.0 + static_cast<double>(from - whole * per_octave) / per_octave,
-                          whole + static_cast<int>(octave));
+        const int place = bin - unit_bin + per_octave * (bias + static_cast<int>(octave));
+        if (bin <= 0 || place < per_octave) return 0.0;
+        if (place >= per_octave * 2047) return std::numeric_limits<double>::infinity();
+        const std::uint64_t bits = static_cast<std::uint64_t>(place) << cut;
+        double value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
     }
     void raise(int octaves) {
         octave += octaves;
@@ -112,18 +144,21 @@ private:
         for (int i = 1; i < shift; ++i) weights[0] += weights[i];
         if (shift < bins) weights[0] += weights[shift];
         for (int i = 1; i < bins; ++i) weights[i] = i + shift < bins ? weights[i + shift] : 0.0;
+        sum_blocks();
     }
     void lower() {  // by four octaves
         const int shift = 4 * per_octave;
         octave -= 4;
-        for (int i = bins - shift; i < bins - 1; ++i) weights[bins - 1] += weights[i];
+        for (int i = bins - 1 - shift; i < bins - 1; ++i) weights[bins - 1] += weights[i];
         for (int i = bins - 2; i > shift; --i) weights[i] = weights[i - shift];
         for (int i = 1; i <= shift; ++i) weights[i] = 0.0;
+        sum_blocks();
     }
     void rescale() {
         for (double& weight : weights) weight /= gain;
         total /= gain;
         gain = 1;
+        sum_blocks();
     }
 };
 

@@ -191,6 +191,9 @@ void bind_certainties(nb::module_& m) {
                  return mine == look(other, [&] { return other.fields(); });
              })
         .def(
+            "sound", [](const Sure& self) { return look(self, [&] { return self.sound(); }); },
+            "Whether the numbers are ones that learning can make.")
+        .def(
             "fade", [](Sure& self, double factor) { change(self, [&] { self.fade(factor); }); }, "factor"_a)
         .def("widen", [](Sure& self) { change(self, [&] { self.calibration.widen(); }); })
         .def(

@@ -160,9 +160,15 @@ class DriftAlarm(Stored, Snapshot):
         self._relearn(state["learned"])
 
 
-def forget(model: Any, keep: float = 0.0) -> None:
+def forget(model: Any, keep: float = 0.0, rows: tuple[Any, ...] = ()) -> None:
     """What a model may do after an alarm: forget. With ``keep=0`` it begins anew; else its coefficients shrink by the
-    factor ``keep``, and its certainty begins anew.
+    factor ``keep``, what second-order steps know by its square, and its certainty begins anew.
+
+    Parameters
+    ----------
+    model : an estimator, or a pipeline, whose scaler goes on.
+    keep : in [0, 1); 0 for a mixture, which shrinks by itself.
+    rows : (X, y), or (X,) for a detector: recent rows, which are learned at once, so that the model is warm.
 
     >>> from gossamer import SILKRegressor
     >>> model = SILKRegressor().partial_fit([[0.0], [1.0]], [0.0, 8.0])
@@ -170,19 +176,27 @@ def forget(model: Any, keep: float = 0.0) -> None:
     >>> forget(model, keep=0.5)
     >>> round(float(model.norm_) / before, 3)
     0.5
+    >>> forget(model, rows=([[0.0], [1.0]], [0.0, 8.0]))
+    >>> model.n_seen_
+    2
     """
     from gossamer._locks import publish
     from gossamer.estimators.loaded import LEARNED
     from gossamer.estimators.pipelines import last_step
+    from gossamer.mixture import MixedLearner
 
     _checks.number("forget", "keep", keep, 0.0, 1.0, "left")
     last = last_step(model)
     learner = getattr(last, "learner_", None)
-    if learner is None:
-        return
-    if keep == 0.0:
+    if keep and isinstance(learner, MixedLearner):
+        raise _checks.wrong("forget", "keep", "0 for a mixture, which shrinks by itself", keep)
+    if learner is not None and keep == 0.0:
         publish(last, {}, instead_of=LEARNED)
-        return
-    state = learner.state()
-    learner.restore(state.replace(scale=state.scale * keep, offset=state.offset * keep, norm2=state.norm2 * keep**2))
-    publish(last, {"_certainty": last._new_certainty()})
+    elif learner is not None:
+        state = learner.state()
+        rule = {name: value * keep**2 if name == "metric" else value for name, value in state.rule.items()}
+        shrunk = {"scale": state.scale * keep, "offset": state.offset * keep, "norm2": state.norm2 * keep**2}
+        learner.restore(state.replace(**shrunk, rule=rule))
+        publish(last, {"_certainty": last._new_certainty()})
+    if rows:
+        model.partial_fit(*rows)

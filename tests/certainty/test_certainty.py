@@ -64,6 +64,8 @@ def test_compiled_equals_numpy(task, seed):
     for t in range(len(weights)):
         getattr(spec, name)(*(column[t].item() for column in columns), weights[t].item())
     np.testing.assert_allclose(core.state(), spec.state(), rtol=1e-9)
+    assert core.sound()
+    assert spec.conformal.sketch.total == pytest.approx(sum(spec.conformal.sketch.weights))
     if task == "novelty":
         p = np.empty(9)
         core.p_values(scores := np.geomspace(1e-12, 1e12, 9), p)

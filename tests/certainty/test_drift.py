@@ -87,12 +87,25 @@ def test_bad_scores_are_refused(bad):
 
 
 def test_an_alarm_can_make_a_model_forget():
+    """It shrinks, with what second-order steps know, begins anew, or begins anew with recent rows."""
     X = np.random.default_rng(0).normal(size=(200, 2))
-    for model in (gossamer.SILKClassifier(), gossamer.pipeline(gossamer.OnlineScaler(), gossamer.SILKClassifier())):
+    models = [gossamer.SILKClassifier(), gossamer.pipeline(gossamer.OnlineScaler(), gossamer.SILKClassifier()),
+              gossamer.NewtonClassifier(), gossamer.AutoClassifier(budget=10)]  # fmt: skip
+    for model in models:
+        last = model[-1] if hasattr(model, "steps") else model
         model.partial_fit(X, X[:, 0] > 0)
         before = model.decision_function(X)
-        forget(model, keep=0.5)
-        np.testing.assert_allclose(model.decision_function(X), 0.5 * before, rtol=1e-9)
+        if isinstance(model, gossamer.AutoClassifier):
+            with pytest.raises(ValueError, match="'keep' parameter of forget must be 0 for a mixture"):
+                forget(model, keep=0.5)
+        else:
+            variance = model.variance(X) if hasattr(model, "variance") else None
+            forget(model, keep=0.5)
+            np.testing.assert_allclose(model.decision_function(X), 0.5 * before, rtol=1e-9)
+            if variance is not None:
+                np.testing.assert_allclose(1 - model.variance(X), 0.25 * (1 - variance), rtol=1e-9)
         forget(model)
         model.partial_fit(X, X[:, 1] > 0)
-        assert (model[-1] if hasattr(model, "steps") else model).n_seen_ == 200
+        assert last.n_seen_ == 200
+        forget(model, rows=(X[:50], X[:50, 0] > 0))
+        assert last.n_seen_ == 50

@@ -339,6 +339,31 @@ def test_predictions_are_of_one_moment(tmp_path):
         assert model.predict(X[:2]).tolist() == shown
 
 
+def test_how_sure_and_has_the_world_changed(server):
+    """Intervals and sets are those of the estimator; coverage and drift alarms are facts and metrics of a model."""
+    rng, client = np.random.default_rng(0), server.client()
+    X = rng.normal(size=(2500, 2))
+    numbers = X[:, 0] + 0.1 * rng.normal(size=2500)
+    numbers[1500:] += 5 * rng.normal(size=1000)  # another world
+    for name, y in (("sure numbers", numbers), ("sure labels", (X[:, 0] > 0).astype(int))):
+        name = name.replace(" ", "-")
+        learner = "SILKRegressor" if "numbers" in name else "SILKClassifier"
+        client.create(name, learner=learner, params={"budget": 30})
+        for part in np.split(np.arange(2500), 5):
+            client.learn(name, X[part].tolist(), y[part].tolist())
+        facts = client.describe(name)
+        assert abs(facts["coverage"] - 0.9) < 0.03
+        assert facts["drift"]["alarms"] == (1 if "numbers" in name else 0)
+        assert re.search(rf'model_coverage\{{model="{name}"\}} 0\.[89]', client.metrics().decode())
+    assert 1500 < client.describe("sure-numbers")["drift"]["last"] < 1700
+    assert 'model_drift_alarms_total{model="sure-numbers"} 1' in client.metrics().decode()
+    ends = np.array(client.predict("sure-numbers", X[:5].tolist(), interval=0.9)["interval"])
+    made = np.array(client.predict("sure-numbers", X[:5].tolist())["predictions"])
+    assert np.allclose(ends.mean(axis=1), made)
+    sets = client.predict("sure-labels", X[:5].tolist(), set=0.95)["set"]
+    assert all(set(found) <= {0, 1} for found in sets)
+
+
 def test_metrics_are_read_by_prometheus(server):
     """Every line is a comment or a sample, and histograms add up."""
     text = server.client().metrics().decode()

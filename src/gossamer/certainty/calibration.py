@@ -20,6 +20,7 @@ from gossamer._typing import Floats
 from gossamer.certainty.links import PRIOR_PRECISION, Link, SoftmaxLink, safe_curvature, sigmoid
 
 AT = (-5.0, -3.0, -1.5, -0.6, 0.0, 0.6, 1.5, 3.0, 5.0)
+PER_WIDTH = (1 / 2.0, 1 / 1.5, 1 / 0.9, 1 / 0.6, 1 / 0.6, 1 / 0.9, 1 / 1.5, 1 / 2.0)
 KEEP = 0.998
 STEEPEST_FALL = 0.95
 #: The more probable of two classes is the predicted one, if only by this.
@@ -45,7 +46,7 @@ class Curve:
         i = 0
         while i + 2 < len(AT) and x >= AT[i + 1]:
             i += 1
-        return i, (x - AT[i]) / (AT[i + 1] - AT[i])
+        return i, (x - AT[i]) * PER_WIDTH[i]
 
     def apply(self, u: float) -> float:
         """The corrected log-odds."""

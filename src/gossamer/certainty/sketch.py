@@ -9,7 +9,11 @@ from __future__ import annotations
 import math
 
 BINS, PER_OCTAVE, UNIT_BIN = 64, 4, 40
-KEEP = 0.999
+#: Bins of a block: the compiled twin keeps the sums of blocks, so that a sum up to a bin is short.
+SIDE = 8
+GROWTH = 1 / 0.999
+#: Smaller values count as 0.
+LEAST = 2.0**-1022
 LARGEST_GAIN = 1e100
 
 
@@ -29,18 +33,18 @@ class Sketch:
 
     def add(self, value: float, weight: float = 1.0) -> None:
         """Add a value; values that are not positive belong to the first bin."""
-        if value > 0 and self.total == 0:
+        if value >= LEAST and self.total == 0:
             self.octave = float(math.frexp(value)[1] - 1)
         place = self._bin(value)
         if place >= BINS:
             self._raise((place - BINS) // PER_OCTAVE + 1)
             place = self._bin(value)
-        elif place < 0 < value and self.weights[0] > 0.5 * self.total:
+        elif place < 0 and value >= LEAST and self.weights[0] > 0.5 * self.total:
             self._lower()
             place = self._bin(value)
         self.weights[max(0, place)] += self.gain * weight
         self.total += self.gain * weight
-        self.gain /= KEEP
+        self.gain *= GROWTH
         if self.gain > LARGEST_GAIN:
             self.weights = [one / self.gain for one in self.weights]
             self.total, self.gain = self.total / self.gain, 1.0
@@ -56,6 +60,11 @@ class Sketch:
             self.total, self.gain = self.total / self.gain, 1.0
 
     @property
+    def blocks(self) -> list[float]:
+        """The weights of eight bins each."""
+        return [sum(self.weights[i : i + SIDE]) for i in range(0, BINS, SIDE)]
+
+    @property
     def count(self) -> float:
         """How many values there are, in units of the newest."""
         return self.total / self.gain
@@ -64,18 +73,16 @@ class Sketch:
         """The share of the weight below a value, linear inside a bin."""
         if self.total <= 0 or not value > 0:
             return 0.0
-        place = min(max(0, self._bin(value)), BINS)
-        if place == BINS:
+        place = max(0, self._bin(value))
+        if place >= BINS:
             return 1.0
-        low, high, lanes = self._edge(place), self._edge(place + 1), [0.0] * 4
-        for i, weight in enumerate(self.weights[:place]):  # in four sums, as the compiled twin
-            lanes[i % 4] += weight
-        before = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
-        return min(1.0, (before + self.weights[place] * (value - low) / (high - low)) / self.total)
+        low, high = self._edge(place), self._edge(place + 1)
+        part = min(1.0, (value - low) / (high - low)) if high > low else 0.0
+        return min(1.0, (sum(self.weights[:place]) + self.weights[place] * part) / self.total)
 
-    def lowest(self) -> float:
-        """Where the weight begins."""
-        return next((self._edge(i) for i, weight in enumerate(self.weights) if weight > 0), 0.0)
+    def highest(self) -> float:
+        """Where the weight ends."""
+        return max((self._edge(i + 1) for i, weight in enumerate(self.weights) if weight > 0), default=0.0)
 
     def quantile(self, share: float) -> float:
         """The least value with this share of the weight below it; infinite for a share of 1, -infinite below 0."""
@@ -92,7 +99,7 @@ class Sketch:
         return self._edge(BINS)
 
     def _bin(self, value: float) -> int:
-        if not value > 0:
+        if not value >= LEAST:
             return -1
         m, exponent = math.frexp(value)
         return UNIT_BIN + PER_OCTAVE * int(exponent - 1 - self.octave) + int((m - 0.5) * 2 * PER_OCTAVE)
@@ -101,7 +108,10 @@ class Sketch:
         if place <= 0:
             return 0.0
         whole, part = divmod(place - UNIT_BIN, PER_OCTAVE)
-        return math.ldexp(1.0 + part / PER_OCTAVE, whole + int(self.octave))
+        exponent = whole + int(self.octave)
+        if not -1022 <= exponent <= 1023:
+            return 0.0 if exponent < 0 else math.inf
+        return math.ldexp(1.0 + part / PER_OCTAVE, exponent)
 
     def _raise(self, octaves: int) -> None:
         self.octave += octaves
@@ -116,6 +126,6 @@ class Sketch:
         shift = 4 * PER_OCTAVE
         self.octave -= 4
         last = self.weights[-1]
-        for weight in self.weights[BINS - shift : -1]:
+        for weight in self.weights[BINS - 1 - shift : -1]:
             last += weight
         self.weights = [self.weights[0], *[0.0] * shift, *self.weights[1 : BINS - 1 - shift], last]

@@ -12,7 +12,16 @@ from gossamer import _checks
 from gossamer._registry import split
 from gossamer.cli import told
 from gossamer.cli.evaluation import Evaluation
-from gossamer.cli.options import build, encode, evaluation_options, make_encoder, open_data, tunes_itself
+from gossamer.cli.options import (
+    build,
+    encode,
+    evaluation_options,
+    make_encoder,
+    open_data,
+    scales_inside,
+    tunes_itself,
+    with_scaler,
+)
 from gossamer.cli.parts import learners, refused
 from gossamer.cli.progress import Bar
 
@@ -27,7 +36,11 @@ def work(options: argparse.Namespace) -> None:
         specs = sorted(learners(stream.task)) if options.learners == "all" else split(options.learners)
         scaling = {spec: tunes_itself(spec, stream.task) for spec in specs if spec}
         encoders = {own: make_encoder(options, stream, spec) for spec, own in scaling.items()}  # two at most
-        models = {spec: build(spec, options, stream, encoders[own], strict=False) for spec, own in scaling.items()}
+        models: dict[str, Any] = {
+            spec: build(spec, options, stream, encoders[own], strict=False) for spec, own in scaling.items()
+        }
+        if scales_inside(options, stream):
+            models = {spec: with_scaler(model, options, stream) for spec, model in models.items()}
         measured = evaluation_options(options, stream, stream.task)
         runs = {spec: (model, Evaluation(model, **measured)) for spec, model in models.items()}
         if not runs:

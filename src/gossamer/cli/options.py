@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gossamer.estimators import OnlinePipeline
     from gossamer.estimators.base import Online
     from gossamer.streams import Schema, Stream
 
@@ -98,8 +99,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     ):  # fmt: skip
         group.add_argument(f"--{name}", type=float, metavar="X", help=words)
     group.add_argument("--schedule", help="constant or inverse_sqrt")
-    group.add_argument("--skip", type=float, help="novelty: alarms are rows with a p-value below this (0.05), "
-                       "and runs of them are not learned")  # fmt: skip
+    group.add_argument("--skip", type=_value, metavar="X", help="novelty: alarms are rows with a p-value below this "
+                       "(0.05), and runs of them are not learned; none: alarms are scores below rho")  # fmt: skip
     group.add_argument("--intercept", dest="fit_intercept", action=argparse.BooleanOptionalAction, default=None,
                        help="learn an offset")  # fmt: skip
     group.add_argument("--scale", action=argparse.BooleanOptionalAction, default=True,
@@ -114,6 +115,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
                        "width; alarms")  # fmt: skip
     group.add_argument("--positive", metavar="LABEL", help="the class that precision, recall, f1 and auc are about "
                        "(default: the second of two; the mean over more)")  # fmt: skip
+    group.add_argument("--span", type=int, metavar="N", help="novelty: scores are means over about N rows (20), "
+                       "so that anomalies that last stand out; alarms are of single rows")  # fmt: skip
     group.add_argument("--window", type=int, metavar="N", help="rows of a line of the trace (default: 100, doubled as "
                        "the stream gets longer)")  # fmt: skip
 
@@ -121,9 +124,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def given(options: argparse.Namespace) -> dict[str, Any]:
     """The options of the learner and the kernel that were given."""
     found = {name: getattr(options, name) for name in MODEL if getattr(options, name) is not None}
-    if found.get("budget") == "none":
-        found["budget"] = None
-    return found
+    return {name: None if name in ("budget", "skip") and value == "none" else value for name, value in found.items()}
 
 
 def default_learner(options: argparse.Namespace) -> str:
@@ -159,6 +160,8 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
     )  # fmt: skip
 
 
+#: Rows over which the scores of a detector are means.
+SPAN = 20
 #: The metrics of --proba and of --interval.
 PROBA, INTERVAL = ("log_loss", "brier", "calibration"), ("coverage", "width")
 
@@ -179,6 +182,12 @@ def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -
         found["metrics"] = [*usual, *(metric for metric in more if metric not in usual)]
         if name == "interval":
             found["coverage"] = value
+    if task == "novelty":
+        found["span"] = SPAN if options.span is None else options.span
+    elif options.span is not None:
+        from gossamer import _checks
+
+        raise _checks.wrong("run", "span", "left out where the task is not novelty detection", options.span)
     if task == "novelty" and kind:
         found["anomaly"] = label_of("anomaly", options.anomaly, kind)
     if options.positive is not None:
@@ -202,12 +211,27 @@ def make_encoder(options: argparse.Namespace, stream: Stream, learner: str) -> A
 
     if stream.sparse:
         return None
-    scale = options.scale
+    scale = options.scale and not scales_inside(options, stream)
     if scale and not options.forget and tunes_itself(learner, stream.task):
         scale = not all(column.kind == "number" and not column.indicator for column in stream.schema.plan.used)
     if stream.plain:
         return OnlineScaler(options.forget, half_life=half_life(options)) if scale else None
     return RowEncoder(stream.schema.plan, scale=scale, forget=options.forget).settle()
+
+
+def scales_inside(options: argparse.Namespace, stream: Stream) -> bool:
+    """Whether a scaler belongs to the model: one before a detector must not learn the rows that it skips."""
+    numbers = all(column.kind == "number" and not column.indicator for column in stream.schema.plan.used)
+    return bool(stream.task == "novelty" and options.scale and numbers)
+
+
+def with_scaler(model: Online, options: argparse.Namespace, stream: Stream) -> OnlinePipeline:
+    """The model as a pipeline, with its scaler if it has one of its own."""
+    from gossamer.estimators import OnlineScaler, pipeline
+
+    if not scales_inside(options, stream):
+        return pipeline(model)
+    return pipeline(OnlineScaler(options.forget, half_life=half_life(options)), model)
 
 
 def build(learner: str, options: argparse.Namespace, stream: Stream, encoder: Any, strict: bool = True) -> Online:

@@ -30,22 +30,24 @@ from gossamer.cli.options import (
     half_life,
     make_encoder,
     open_data,
+    with_scaler,
 )
 from gossamer.cli.output import FORMULAS, Output, named
 from gossamer.cli.parts import refused, unknown_label
 from gossamer.cli.progress import Bar, Table
 from gossamer.drift import DriftAlarm
-from gossamer.estimators import pipeline
 from gossamer.streams import Chunk, Stream
 
 CHUNK = 8192
+#: Rows before errors are watched for drift.
+WARM = 1000
 #: What may happen at a bad row.
 ON_ERROR = ("save", "stop", "skip")
 #: Options that a resumed run must have in common with the first part, as the output and the model depend on them.
 SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing", "delimiter", "header", "n_features",
         "decimal", "encoding", "na_values", "max_features", "task", "learner", "kernel", *MODEL, "scale", "forget",
         "window", "delay", "anomaly", "out_format", "alarms", "model", "metrics", "positive", "formulas", "on_error",
-        "new_classes", "time", "late", "proba", "interval", "alarms_drift")  # fmt: skip
+        "new_classes", "time", "late", "proba", "interval", "alarms_drift", "span")  # fmt: skip
 
 
 def work(options: argparse.Namespace) -> None:
@@ -155,7 +157,8 @@ class _Run:
             stream = self._opened(rows)
             self.task = stream.task
             encoder = make_encoder(options, stream, options.learner)
-            self.encoder, self.model = encoder, pipeline(build(options.learner, options, stream, encoder))
+            model = build(options.learner, options, stream, encoder)
+            self.encoder, self.model = encoder, with_scaler(model, options, stream)
         self._evaluate(stream)
         self.out = self._output(stream, None)
         self.position = stream.position
@@ -217,10 +220,13 @@ class _Run:
         """Print drift alarms over the losses of the predictions."""
         if self.drift is None:
             return
-        for alarm in self.drift.update(strangeness(self.task, chunk.y, made)):
-            self.drifted.append(alarm.row)
+        late = max(0, self.evaluation.row - WARM)  # a model that begins errs less and less
+        values = strangeness(self.task, chunk.y, made)
+        for alarm in self.drift.update(values[max(0, len(values) - late) :]):
+            row, since = alarm.row + WARM, alarm.since + WARM
+            self.drifted.append(row)
             self.bar.clear()
-            words = f"drift at row {alarm.row:,}, since about row {alarm.since:,} (evidence {alarm.strength:,.0f} to 1)"
+            words = f"drift at row {row:,}, since about row {since:,} (evidence {alarm.strength:,.0f} to 1)"
             print(f"{self.stream.name}: {words}", file=sys.stderr)
 
     # -------------------------------------------------------------------------------------------------- the work

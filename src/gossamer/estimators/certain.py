@@ -6,7 +6,6 @@ conversions from what the core writes to what the public verbs return.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,13 +13,7 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._typing import Array, Floats
-from gossamer.certainty.calibration import AT, STEEPEST_FALL
-from gossamer.certainty.links import Link, SoftmaxLink, check_link
-from gossamer.certainty.sketch import BINS, LARGEST_GAIN
 from gossamer.estimators.labels import probabilities
-
-#: The numbers of a curve, and those of a state before the alphas of a classifier.
-KNOTS, FIRST = len(AT), len(Link._fields) + len(SoftmaxLink._fields) + 2 * len(AT)
 
 
 def shares(owner: object, coverage: Any) -> tuple[list[float], bool]:
@@ -109,20 +102,9 @@ def restore(owner: Any, fresh: Any, state: Any) -> Any:
     numbers = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.shape == fresh.state().shape
     if not numbers or not np.isfinite(state).all():
         raise _checks.wrong(owner, "_certainty", f"{len(fresh.state())} finite numbers", state)
-    values = state.tolist()
-    if fresh.task == "classification":
-        check_link(owner, "_certainty", Link(*values[: len(Link._fields)]))
-        check_link(owner, "_certainty", SoftmaxLink(*values[len(Link._fields) :][: len(SoftmaxLink._fields)]))
-        shifts, curvatures = np.split(state[FIRST - 2 * KNOTS : FIRST], 2)
-        falls = -np.diff(shifts) > STEEPEST_FALL * np.diff(AT) * (1 + 1e-9)
-        if falls.any() or not (curvatures > 0).all():
-            raise _checks.wrong(owner, "_certainty", "a curve that rises, of positive curvatures", state)
-    octave, gain, total = values[-BINS - 3 : -BINS]
-    sound = octave == math.floor(octave) and abs(octave) < 1100 and 1 <= gain <= 2 * LARGEST_GAIN
-    alphas = state[-BINS - 8 : -BINS - 3]
-    if not sound or total < 0 or state[-BINS:].min() < 0 or alphas.min() < -1 or alphas.max() > 2:
-        raise _checks.wrong(owner, "_certainty", "a sketch of weights and shares of misses", state)
     fresh.restore(state)
+    if not fresh.sound():
+        raise _checks.wrong(owner, "_certainty", "numbers that learning can make", state)
     return fresh
 
 

@@ -29,6 +29,13 @@ OF_TASKS = {
 }
 
 
+def _is_calm(found: Any) -> bool:
+    """Whether it is what `gossamer.estimators.wary` keeps: rows since the last alarm, and the share of skipped rows."""
+    if not isinstance(found, tuple) or [type(value) for value in found] != [int, float]:
+        return False
+    return bool(0 <= found[0] <= 3 and 0 <= found[1] <= 1)
+
+
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
     """Raise unless the parameters make a learner, and the learned attributes fit each other."""
     fresh = model._start()
@@ -49,8 +56,8 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
         raise _checks.wrong(model, "learner_", f"one that learns as {fresh}", learner)
     if fresh.average is not None and learner.average is None:
         raise _checks.wrong(model, "learner_", f"one with the mean, as average={model.average!r}", learner)
-    if "_calm" in learned and (type(learned["_calm"]) is not int or not 0 <= learned["_calm"] <= 3):
-        raise _checks.wrong(model, "_calm", "an int in [0, 3]", learned["_calm"])
+    if "_calm" in learned and not _is_calm(learned["_calm"]):
+        raise _checks.wrong(model, "_calm", "(an int in [0, 3], a float in [0, 1])", learned["_calm"])
     _check_features(model, learned, learner.features)
     if "label" in model.targets:
         _check_labels(model, learned, learner)

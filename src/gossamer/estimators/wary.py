@@ -2,7 +2,8 @@
 
 A row whose p-value is below ``skip`` is an alarm. An alarm by itself may be false, and is learned: the share of alarms
 on normal rows would grow otherwise. An alarm with another among the `NEAR` rows before it is neither learned nor
-counted.
+counted, unless two fifths of about the last 1,000 rows were not: what is strange so often is not strange any more, but
+a world that has changed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from gossamer.learner import Learner
 #: Rows in which a second alarm makes a run; rows whose scores are not counted, as the model begins at 0 and its first
 #: scores are low whatever comes; and rows that are learned before any is skipped.
 NEAR, BLIND, FIRST = 3, 60, 120
+#: The largest share of rows that are skipped, and the part of a row in that share.
+MOST, PART = 0.4, 0.001
 
 
 def predict_learn(
@@ -34,7 +37,7 @@ def predict_learn(
     learner.elapse(time, rows)
     times = None if time is None else read_times(model, time, rows)
     inputs.settle(learner, X)
-    sure, calm = model._certain(), model.__dict__.get("_calm", NEAR)
+    sure, (calm, skipped) = model._certain(), model.__dict__.get("_calm", (NEAR, 0.0))
     p, one, kept = np.ones(rows), np.empty(1), None if sure is None else sure.state()
     try:
         for t in range(rows):
@@ -45,7 +48,9 @@ def predict_learn(
                 sure.p_values(np.array([score]), one)
                 p[t] = one[0]
             alarm = p[t] < model.skip and learner.steps >= FIRST
-            if not (alarm and calm < NEAR):
+            skip = alarm and calm < NEAR and skipped < MOST
+            skipped += PART * (skip - skipped)
+            if not skip:
                 when = None if times is None else float(times[t])
                 if sure is not None and when is not None:
                     fades = learner.elapse([when], 1)[0]
@@ -60,5 +65,6 @@ def predict_learn(
             learner.restore(before)
             sure.restore(kept)
         raise
-    model._keep(learner, names, _calm=int(min(calm, NEAR)), **({} if sure is None else {"_certainty": sure}))
+    found = {} if sure is None else {"_certainty": sure}
+    model._keep(learner, names, _calm=(int(min(calm, NEAR)), float(skipped)), **found)
     return Predictions(np.log(p), levels=np.full(rows, np.log(model.skip)), chances=p)

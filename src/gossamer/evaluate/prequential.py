@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,8 @@ class Prequential:
     classes : all classes, for scikit-learn's own classifiers.
     progress : called with each new `Record`.
     coverage : of the intervals that "coverage" and "width" measure.
+    span : for detectors: scores become means over about this many rows, so that anomalies that last stand out; alarms
+        stay those of single rows.
 
     Notes
     -----
@@ -105,9 +108,13 @@ class Prequential:
     def __init__(
         self, model: Any, *, metrics: Sequence[Metric] | None = None, every: int = 1000, delay: int = 0,
         anomaly: Any = 1, positive: Any = None, classes: Any = None, progress: Callable[[Record], None] | None = None,
-        coverage: float = 0.9,
+        coverage: float = 0.9, span: int = 1,
     ) -> None:  # fmt: skip
         self.task = task_of(model)
+        self.span = _checks.whole(self, "span", span, 1)
+        if self.span > 1 and self.task != "novelty":
+            raise _checks.wrong(self, "span", f"1 for {self.task}", span)
+        self._mean_score: float | None = None
         names = {name for name in metrics if isinstance(name, str)} if isinstance(metrics, Sequence) else set()
         bands = names & BANDS and self.task == "regression"
         self._missed, _ = certain.shares(self, coverage) if bands else ([], False)
@@ -170,6 +177,7 @@ class Prequential:
             learned = now if self.task != "novelty" else None
             update = self._update_delayed if self.delay else self._face.predict_learn
             made = update(X[:size], learned, None if when is None else when[:size])
+            made = made if self.span == 1 else self._smoothed(made)
             parts.append(made)
             self._window.append((now, made))
             self.row += size
@@ -179,6 +187,15 @@ class Prequential:
                 self._record()
         empty = np.zeros(0)
         return Predictions.join(parts) if parts else Predictions(empty, empty.astype(np.bool_), empty, empty)
+
+    def _smoothed(self, made: Predictions) -> Predictions:
+        """The scores of a detector as means over about ``span`` rows."""
+        scores, mean = [], self._mean_score
+        for score in made.scores.tolist():
+            mean = score if mean is None else mean + (score - mean) / self.span
+            scores.append(mean)
+        self._mean_score = mean
+        return replace(made, scores=np.array(scores))
 
     def _update_delayed(self, X: Any, y: Any, when: Any) -> Predictions:
         """Predict these rows; after each, learn the row that is ``delay`` rows older, if there is one by now."""
@@ -314,6 +331,7 @@ class Prequential:
             "bins": self._bins.table.tolist(),
             "classes": sorted(self._classes),
             "warned": self._health.state(),
+            "mean_score": self._mean_score,
         }
         return {**names, **more, "trace": self.trace.to_dict()}
 
@@ -339,6 +357,7 @@ class Prequential:
         self._tally = Tally(self._positive, state.get("tally", []))
         self._classes, self._bins = set(state.get("classes", [])), Reliability(state.get("bins"))
         self._health.restore(state.get("warned", []))
+        self._mean_score = state.get("mean_score")
         self._start = time.perf_counter() - float(state["seconds"])
 
 

@@ -20,29 +20,44 @@ WANTED = {"scores": "decision_function", "proba": "predict_proba", "std": "predi
           "set": "predict_set"}  # fmt: skip
 
 
+#: The coverage of the intervals and sets that are counted as metrics.
+COVERAGE = 0.9
+
+
 def predict_learn(
     model: Any, task: str | None, X: Floats, y: Array | None, keys: Any, weights: Any
-) -> tuple[Array, Bools]:
-    """The prediction of each row before it was learned, and whether there was one: labels, values, or alarms."""
+) -> tuple[Array, Bools, Bools | None]:
+    """The prediction of each row before it was learned, and whether there was one: labels, values, or alarms; and
+    whether the target lay in the interval or set for `COVERAGE`, None where there is none."""
     known: Bools = np.ones(len(X), dtype=np.bool_)
     more = {} if weights is None else {"sample_weight": weights}
     if isinstance(model, ModelBank):
         scores = model.learn(keys, X, y, **more)
         if task == "classification":
             best = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(int)
-            return np.asarray(model.classes_)[best], known
-        return (scores < 0 if task == "novelty" else scores), known
-    made = model._predict_learn(X, y, **more)
+            return np.asarray(model.classes_)[best], known, None
+        return (scores < 0 if task == "novelty" else scores), known, None
+    if task == "novelty":
+        return model._predict_learn(X, y, **more).decision() < 0, known, None
+    made = model._predict_learn(X, y, **more, missed=[round(1.0 - COVERAGE, 12)])
+    inside = None if made.thresholds is None or y is None else _strangeness(made, task, y) <= made.thresholds[:, 0]
     if task == "classification":
-        return made.labels(), np.broadcast_to(np.greater(made.known, 0), len(X))
-    decision = made.decision()
-    return (decision < 0 if task == "novelty" else decision), known
+        return made.labels(), np.broadcast_to(np.greater(made.known, 0), len(X)), inside
+    return made.decision(), known, inside
+
+
+def _strangeness(made: Any, task: str | None, y: Array) -> Floats:
+    """The values that are compared with thresholds: 1 - p of the class that came, or |y - f|."""
+    if task == "regression":
+        return np.asarray(np.abs(y - made.scores))
+    p = made.probabilities()
+    return np.asarray(1.0 - p[np.arange(len(p)), np.searchsorted(made.classes, y)])
 
 
 def predict(model: Any, task: str | None, X: Floats, keys: Any, wanted: dict[str, Any]) -> dict[str, Any]:
     """The predictions of rows, and what else is wanted, as plain data."""
     if isinstance(model, ModelBank):
-        if set(wanted) - {"proba"}:
+        if set(wanted) - {"proba", "interval", "set"}:
             raise _checks.wrong("request", sorted(set(wanted))[0], "left out for a model per key", True)
         made = model.predict(keys, X, unknown="default")
         made = made == -1 if task == "novelty" else made
@@ -50,6 +65,12 @@ def predict(model: Any, task: str | None, X: Floats, keys: Any, wanted: dict[str
         if "proba" in wanted:
             answer["proba"] = _rows(model.predict_proba(keys, X, unknown="default"))
             answer["classes"] = model.classes_.tolist()
+        if "interval" in wanted:
+            ends = model.predict_interval(keys, X, wanted["interval"], unknown="default")
+            answer["interval"] = _rows(np.where(np.isfinite(ends), ends, np.nan))
+        if "set" in wanted:
+            sets = model.predict_set(keys, X, wanted["set"], unknown="default")
+            answer["set"] = [np.asarray(model.classes_)[row].tolist() for row in sets]
         return answer
     try:
         steps, last = ([], model) if not isinstance(model, OnlinePipeline) else (model.steps[:-1], model.steps[-1][1])
@@ -76,7 +97,8 @@ def predict(model: Any, task: str | None, X: Floats, keys: Any, wanted: dict[str
         if "proba" in wanted:
             answer["proba"] = last.predict_proba(X).tolist()
         if "interval" in wanted:
-            answer["interval"] = np.asarray(last.predict_interval(X, coverage=wanted["interval"])).tolist()
+            ends = np.asarray(last.predict_interval(X, coverage=wanted["interval"]))
+            answer["interval"] = _rows(np.where(np.isfinite(ends), ends, np.nan))
         if "set" in wanted:
             found = np.asarray(last.predict_set(X, coverage=wanted["set"]))
             answer["set"] = [last.classes_[row].tolist() for row in found]

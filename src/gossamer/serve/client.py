@@ -79,7 +79,8 @@ class _Calls:
         return self._call("DELETE", f"/v1/models/{quote(name, safe='')}")
 
     def predict(self, name: str, rows: Any, *, keys: Any = None, ids: Any = None, **wanted: Any) -> Any:
-        """Predict rows. ``proba``, ``scores``, ``std``: True for these too. With ``ids`` the rows wait for labels."""
+        """Predict rows. ``proba``, ``scores``, ``std``: True for these too; ``interval``, ``set``: a coverage, for
+        intervals and sets that hold it. With ``ids`` the rows wait for labels."""
         request = None if ids is None else uuid.uuid4().hex
         return self._rows("predict", name, {"rows": _table(rows), "keys": keys, "ids": ids, "request": request}, wanted)
 

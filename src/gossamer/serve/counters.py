@@ -107,6 +107,15 @@ def page(app: App) -> str:
                 samples.append(({"model": served.name, "of": "model"}, found["error"]))
                 samples += [({"model": served.name, "of": name}, value) for name, value in found["baselines"].items()]
     family("model_error", "gauge", "Progressive error over all rows, of the model and of baselines.", errors)
+    told = [(served.name, served.meter.summary()) for served in models]
+    family(
+        "model_coverage", "gauge", "Share of targets inside the intervals or sets for 0.9 that were made before.",
+        [({"model": name}, found["coverage"]) for name, found in told if found["coverage"] is not None],
+    )  # fmt: skip
+    family(
+        "model_drift_alarms_total", "counter", "Drift alarms over the errors of a model.",
+        [({"model": name}, found["drift"]["alarms"]) for name, found in told if found["drift"] is not None],
+    )  # fmt: skip
     family("model_error_window", "gauge", "Progressive error over the last 1,000 rows.", recent)
     return "\n".join(lines) + "\n"
 

@@ -10,12 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from gossamer._typing import Array, Floats
+from gossamer._typing import Array, Bools, Floats
+from gossamer.drift import Alarm, DriftAlarm
 
 #: Points of the line over all rows, at most; it has half as many after neighbours were merged.
 POINTS = 240
 #: Rows of the window.
 WINDOW = 1000
+#: Rows between false drift alarms, in the mean at least; and errors that are kept to compare with.
+EVERY, MEMORY = 100_000, 2000
+#: Rows before errors are watched for drift.
+WARM = 1000
 #: Rows that are shown, and events of the story.
 LATEST, EVENTS = 12, 60
 
@@ -50,6 +55,12 @@ class Meter:
         self.counts: dict[Any, int] = dict(state.get("counts", []))
         self.sum: float = state.get("sum", 0.0)
         self.last: Any = state.get("last")
+        self.inside: list[int] = list(state.get("inside", [0, 0]))  # of intervals or sets, and rows that had them
+        self.alarms: list[int] = list(state.get("alarms", [0, 0]))  # drift alarms, and the row of the last
+        self.drift = DriftAlarm(every=EVERY, memory=MEMORY)
+        if "drift" in state:
+            learned = dict(state["drift"])
+            self.drift._relearn({**learned, "martingale": np.array(learned["martingale"])})
 
     def state(self) -> dict[str, Any]:
         """As plain data."""
@@ -57,10 +68,14 @@ class Meter:
             "rows": self.rows, "totals": self.totals.tolist(), "every": self.every, "points": self.points,
             "partial": self.partial.tolist(), "window": list(self.window),
             "counts": [[label, count] for label, count in self.counts.items()], "sum": self.sum, "last": self.last,
+            "inside": self.inside, "alarms": self.alarms,
+            "drift": {name: getattr(value, "tolist", lambda value=value: value)()
+                      for name, value in self.drift._learned().items()},
         }  # fmt: skip
 
-    def add(self, y: Array | None, errors: Floats, times: Floats) -> None:
-        """Count rows: their labels, the error of the prediction made before each was learned, and when each came."""
+    def add(self, y: Array | None, errors: Floats, times: Floats, inside: Bools | None = None) -> list[Alarm]:
+        """Count rows: their labels, the error of the prediction made before each was learned, when each came, and
+        whether its target lay in the interval or set made before. Returns drift alarms over the errors."""
         lines = [errors]
         if self.task == "classification":
             assert y is not None
@@ -83,6 +98,14 @@ class Meter:
                 self.partial = np.zeros(len(self.totals))
                 if len(self.points) >= POINTS:
                     self._merge()
+        if inside is not None:
+            self.inside = [self.inside[0] + int(inside.sum()), self.inside[1] + len(inside)]
+        late = errors[max(0, len(errors) - max(0, self.rows - WARM)) :]  # a model that begins errs less and less
+        found = self.drift.update(late) if len(late) and np.isfinite(late).all() else []
+        found = [alarm._replace(row=alarm.row + WARM, since=alarm.since + WARM) for alarm in found]
+        if found:
+            self.alarms = [self.alarms[0] + len(found), found[-1].row]
+        return found
 
     def _merge(self) -> None:
         """Halve the line: two neighbours become one point."""
@@ -119,13 +142,15 @@ class Meter:
     def summary(self) -> dict[str, Any]:
         """The error over all rows and over the last ones, and those of the baselines."""
         if not self.rows:
-            return {"rows": 0, "error": None, "baselines": {}, "window": None}
+            return {"rows": 0, "error": None, "baselines": {}, "window": None, "coverage": None, "drift": None}
         means = (self.totals / self.rows).tolist()
         recent = np.mean(list(self.window), axis=0).tolist()
         return {
             "rows": self.rows,
             "error": means[0],
             "baselines": dict(zip(self.names, means[1:], strict=True)),
+            "coverage": self.inside[0] / self.inside[1] if self.inside[1] else None,
+            "drift": {"alarms": self.alarms[0], "last": self.alarms[1] or None},
             "window": {
                 "rows": len(self.window),
                 "error": recent[0],

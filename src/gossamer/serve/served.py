@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from gossamer import _checks, store
-from gossamer._typing import Array, Floats
+from gossamer._typing import Array, Bools, Floats
 from gossamer.bank import ModelBank
 from gossamer.estimators.pipelines import last_step
 from gossamer.evaluate.adapters import task_of
@@ -190,11 +190,13 @@ class Served:
         y = None if block.y is None else self.targets(block.y[piece])
         keys = None if block.keys is None else block.keys[piece]
         weights = None if block.weights is None else np.array(block.weights[piece])
-        predicted, known = answers.predict_learn(self.model, self.facts.task, X, y, keys, weights)
-        self._count(X, y, predicted, known, when)
+        predicted, known, inside = answers.predict_learn(self.model, self.facts.task, X, y, keys, weights)
+        self._count(X, y, predicted, known, when, inside)
         return answers.plain(predicted, known, self.facts.task)
 
-    def _count(self, X: Floats, y: Array | None, predicted: Array, known: Any, when: Floats) -> None:
+    def _count(
+        self, X: Floats, y: Array | None, predicted: Array, known: Any, when: Floats, inside: Bools | None = None
+    ) -> None:
         """Keep the error of predictions that were made before the label was known."""
         if self.facts.task == "classification":
             assert y is not None
@@ -203,7 +205,9 @@ class Served:
             errors = np.abs(predicted - y)
         else:
             errors = predicted.astype(np.float64)
-        self.meter.add(y, errors, when)
+        for alarm in self.meter.add(y, errors, when, inside):
+            moment = float(when[min(alarm.row, self.meter.rows) - self.rows - 1])
+            self.tell(moment, 0, f"errs otherwise since about row {alarm.since:,} (drift alarm at row {alarm.row:,})")
         for i in range(len(str(self.rows)), len(str(self.rows + len(X)))):
             if i >= 3:  # 1,000 rows, 10,000, ...
                 self.tell(float(when[10**i - self.rows - 1]), 0, f"has learned {10**i:,} rows")

@@ -172,7 +172,9 @@ def make_encoder(options: argparse.Namespace, stream: Stream, learner: str) -> A
 
     scale = options.scale
     if scale and not options.forget and tunes_itself(learner, stream.task):
-        scale = not all(column.kind == "number" and not column.indicator for column in stream.schema.plan.used)
+        scale = not all(
+            column.kind == "number" and not (column.indicator or column.log) for column in stream.schema.plan.used
+        )
     if stream.plain:
         return OnlineScaler(options.forget) if scale else None
     return RowEncoder(stream.schema.plan, scale=scale, forget=options.forget).settle()
@@ -191,7 +193,8 @@ def build(learner: str, options: argparse.Namespace, stream: Stream, encoder: An
         own = {}
         if tunes_itself(learner, stream.task):
             scaled = encoder is not None and getattr(encoder, "scale", True)
-            kernel, own = kernel if options.kernel else None, {"scale": options.scale and not scaled}
+            own = {"scale": options.scale and not scaled}
+            kernel = kernel if options.kernel else "mixed" if getattr(encoder, "scale", False) else None
         return make_learner(learner, stream.task, kernel, {**given(options), **own}, strict)
     except ValueError as error:
         raise ToldError("", error, usage=True) from None

@@ -97,7 +97,7 @@ class MixedState:
     def to_stored(self, learners: list[Learner]) -> dict[str, Any]:
         """The entries of a file; an expert is stored as the Learner that it is."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("settings", "experts", "kind")}
-        settings = [(s.width, s.forgetting, s.noise, s.plain) for s in self.settings]
+        settings = [(s.width, s.forgetting, s.noise, s.plain, *((True,) if s.rough else ())) for s in self.settings]
         return {**found, "settings": settings, "learners": learners}
 
 
@@ -149,7 +149,7 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
 
 
 def _is_setting(found: Any) -> bool:
-    if not (isinstance(found, tuple) and len(found) == 4 and type(found[3]) is bool):
+    if not (isinstance(found, tuple) and len(found) in (4, 5) and all(type(value) is bool for value in found[3:])):
         return False
     numbers = all(type(value) is float and math.isfinite(value) for value in found[:3])
     return numbers and found[0] >= 0 and 0 < found[1] <= 1 and found[2] > 0

@@ -15,7 +15,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 CXX_FILES = $(shell find core tests/core -name '*.hpp' -o -name '*.cpp')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-newton bench-auto bench-rows bench-scale bench-video lint format coverage test-oldest test-newest test-bare test-arm test-compilers release-check sanitize fuzz soak kill tsan golden clean serve-demo bench-serve kill-serve hostile-serve
+.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-certainty bench-newton bench-auto bench-rows bench-scale bench-video lint format coverage test-oldest test-newest test-bare test-arm test-compilers release-check sanitize fuzz soak kill tsan golden clean serve-demo bench-serve kill-serve hostile-serve
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the fac
 
 bench-budgets: $(VENV)/.extra-bench ## what each budget costs in accuracy and time (half an hour; GOSSAMER_DATA has the sets)
 	@$(BIN)/python benchmarks/budgets.py $(ARGS)
+
+bench-certainty: $(VENV)/.extra-bench ## probabilities, intervals and alarms: the tables of docs/certainty.md (some minutes; GOSSAMER_DATA has the sets)
+	@$(BIN)/python benchmarks/certainty.py $(ARGS)
 
 bench-newton: $(VENV)/.extra-bench ## second-order steps: accuracy by the contest's protocol, and time (some minutes; GOSSAMER_DATA has the sets)
 	@$(BIN)/python benchmarks/newton.py $(ARGS)

@@ -23,7 +23,19 @@ MADE = DOCS / "made"
 
 #: The order of the pages; a name without a page is passed over, a page without a name comes last, under "More".
 ORDER = {
-    "Guide": ["concepts", "auto", "choosing", "tuning", "second_order", "budgets", "capacity", "sweeps", "algorithms"],
+    "Guide": [
+        "concepts",
+        "auto",
+        "choosing",
+        "tuning",
+        "second_order",
+        "certainty",
+        "clock",
+        "budgets",
+        "capacity",
+        "sweeps",
+        "algorithms",
+    ],
     "Faces": ["rows", "sklearn", "river", "cli", "streams", "store", "video", "additive", "bank", "spark", "serve"],
     "Running": ["operations"],
     "Evidence": ["made/gallery", "made/experiments/README", "benchmarks", "performance", "reliability", "platforms"],

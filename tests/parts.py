@@ -92,7 +92,8 @@ def classes(kind: str) -> list[type]:
     while todo:
         for part in todo.pop().__subclasses__():
             todo.append(part)
-            if part.__module__.startswith("gossamer.") and not part.__name__.startswith("_"):
+            ours = part.__module__.startswith("gossamer.") and not part.__name__.startswith("_")
+            if ours and getattr(part, "target", None) != "several":  # a matrix of targets has laws of its own
                 found.append(part)
     return sorted(found, key=lambda part: part.__name__)
 

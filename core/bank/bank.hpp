@@ -96,6 +96,7 @@ private:
     const Config& config_;
     Model<T> model_;
     Values before_, scores_, levels_, targets_, weights_;
+    Values chances_;             // of the classes of a row
     Values means_, deviations_;  // of the targets, as known before each row
     std::vector<std::int64_t> places_;
     std::vector<int> known_;  // labels known before each row
@@ -168,7 +169,7 @@ private:
         before_ = model_.mean;
         before_.insert(before_.end(), model_.squares.begin(), model_.squares.end());
         const double weight = scale_rows(x, z, 1, d, model_.mean.data(), model_.squares.data(), model_.weight,
-                                         config_.keep, config_.centre, config_.divide);
+                                         config_.keep, nullptr, config_.centre, config_.divide);
         if (!tiles<double>().finite(model_.squares.data(), d) || !model_.active().accepts(z)) {
             std::copy_n(before_.begin(), d, model_.mean.begin());
             std::copy_n(before_.begin() + d, d, model_.squares.begin());
@@ -213,6 +214,16 @@ private:
             for (int t = 0; t < count; ++t) targets_[t] = 2.0 * targets_[t] - 1.0;
         run(model_.two, 0, count, 1, call);
         for (int t = 0; t < count; ++t) {
+            const double f = scores_[t], weight = call.weights == nullptr ? 1.0 : weights_[t];
+            if (config_.labels)
+                model_.certainty.learn_two(f, targets_[t] > 0, weight);
+            else if (config_.detects)
+                model_.certainty.learn_novelty(f, weight);
+            else
+                model_.certainty.learn_real(call.y[places_[t]] - (config_.targets ? f * deviations_[t] + means_[t] : f),
+                                            weight);
+        }
+        for (int t = 0; t < count; ++t) {
             if (config_.labels)
                 emit_two(scores_[t], config_.given >= 0 ? config_.given : known_[t], places_[t], call);
             else
@@ -226,8 +237,13 @@ private:
         int outputs = static_cast<int>(model_.many->loop().known);
         for (int t = first; t < count; ++t) outputs = std::max(outputs, static_cast<int>(targets_[t]) + 1);
         run(*model_.many, first, count, outputs, call);
-        for (int t = first; t < count; ++t)
-            emit_many(scores_.data() + static_cast<std::ptrdiff_t>(t - first) * outputs, outputs, places_[t], call);
+        chances_.resize(outputs);
+        for (int t = first; t < count; ++t) {
+            const double* f = scores_.data() + static_cast<std::ptrdiff_t>(t - first) * outputs;
+            model_.certainty.learn_many(f, outputs, static_cast<int>(targets_[t]), chances_.data(),
+                                        call.weights == nullptr ? 1.0 : weights_[t]);
+            emit_many(f, outputs, places_[t], call);
+        }
     }
 
     void run(Learner<T>& learner, int first, int count, int outputs, const Call<T>& call) {

@@ -2,6 +2,7 @@
 // gossamer/bank/compact.py reads them too.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "certainty/certainty.hpp"
 #include "engine/learner.hpp"
 #include "engine/targets.hpp"
 
@@ -29,6 +31,11 @@ struct Config {
     bool targets = false;                               // they are scaled online
     double keep = 1;
     bool labels = false, detects = false;
+    Certainty certainty() const {
+        Certainty fresh;
+        fresh.task = labels ? Certainty::Task::classes : detects ? Certainty::Task::novelty : Certainty::Task::real;
+        return fresh;
+    }
     int given = -1;  // classes that are known from the start, in order
 };
 
@@ -83,10 +90,11 @@ template <class T> struct Model {
     std::int64_t seen = 0;
     Values mean, squares;
     Targets targets;
+    Certainty certainty;
 
     explicit Model(const Config& config)
         : config(config), two(kernel(1.0), config.two, config.features), mean(config.features),
-          squares(config.features) {
+          squares(config.features), certainty(config.certainty()) {
         if (config.many) many = std::make_unique<Learner<T>>(kernel(1.0), *config.many, config.features);
         for (int c = 0; c < config.given; ++c) order.push_back(static_cast<std::uint32_t>(c));
         is_many = config.given >= 0 && config.many;
@@ -120,6 +128,7 @@ template <class T> struct Model {
         const std::vector<std::uint32_t> labels = order;
         read(w.bytes.data(), w.bytes.size(), Purpose::widen);
         order = labels;
+        certainty.calibration.widen();
     }
 
     // Serialize the model.
@@ -141,13 +150,16 @@ template <class T> struct Model {
         });
         std::size_t packed = 0;
         for (const Values& values : arrays) packed += values.size();
+        std::array<std::uint64_t, 2> changed{};
+        const Values sure = changes(changed);
         w.bytes.clear();
         w.bytes.reserve(256 + 4 * order.size() + 16 * mean.size() + 8 * packed +
                         m * (16 * (e.raw.size() + e.trace.size()) + 16 + sizeof(T) * config.features));
         w.number(version);
         w.number(static_cast<std::uint8_t>(sizeof(T)));
         w.number(static_cast<std::uint8_t>((is_many ? many_scores : 0) | (wide ? wide_births : 0) |
-                                           (same ? one_kappa : 0) | (has_packed ? with_packed : 0)));
+                                           (same ? one_kappa : 0) | (has_packed ? with_packed : 0) |
+                                           (sure.empty() ? 0 : with_certainty)));
         w.number(std::uint8_t{0});
         for (std::size_t size : {static_cast<std::size_t>(config.features), m, e.raw.size(), order.size()})
             w.number(static_cast<std::uint32_t>(size));
@@ -177,6 +189,9 @@ template <class T> struct Model {
         const std::vector<T> points = learner.points().rows();
         w.array(points.data(), points.size());
         for (const Values& values : arrays) w.array(values.data(), values.size());
+        if (sure.empty()) return;
+        w.array(sure.data(), sure.size());
+        w.array(changed.data(), changed.size());
     }
 
     // Deserialize and validate.
@@ -273,6 +288,8 @@ template <class T> struct Model {
         points_.resize(static_cast<std::size_t>(m) * d);
         r.array(points_.data(), points_.size());
         read_arrays(r, loop, static_cast<int>(m), (flags & with_packed) != 0, purpose != Purpose::ask);
+        certainty = config.certainty();
+        if ((flags & with_certainty) != 0) read_certainty(r);
         if (r.left() != 0 || !tiles<T>().finite(points_.data(), points_.size())) Reader::fail("a model of this bank");
         if (purpose == Purpose::ask) return learner.restore_points(points_, {}, false);
         e.restored();
@@ -281,7 +298,7 @@ template <class T> struct Model {
 
 private:
     static constexpr std::uint8_t version = 1;
-    enum Flag : std::uint8_t { many_scores = 1, wide_births = 2, one_kappa = 4, with_packed = 8 };
+    enum Flag : std::uint8_t { many_scores = 1, wide_births = 2, one_kappa = 4, with_packed = 8, with_certainty = 16 };
     static constexpr int most_tracked = 4096;
 
     double in_use_ = 1;  // the gamma of the kernels in use
@@ -293,6 +310,38 @@ private:
     Kernel kernel(double width) const {
         if (!config.own_width) return Kernel(config.kernel, config.features);
         return Kernel({{config.kernel[0].first, {width}}}, config.features);
+    }
+
+    // The numbers of `certainty` that are not those of a new one, and a bit for each.
+    Values changes(std::array<std::uint64_t, 2>& bits) const {
+        const Certainty fresh = config.certainty();
+        Values first, values;
+        Certainty::each(fresh, [&](const char*, const double& field) { first.push_back(field); });
+        std::size_t i = 0;
+        Certainty::each(certainty, [&](const char*, const double& field) {
+            if (field != first[i]) {
+                bits[i / 64] |= std::uint64_t{1} << (i % 64);
+                values.push_back(field);
+            }
+            ++i;
+        });
+        return values;
+    }
+    void read_certainty(Reader& r) {
+        std::array<std::uint64_t, 2> bits;
+        if (r.left() < sizeof bits || r.left() % 8 != 0) Reader::fail("whole");
+        values_.resize((r.left() - sizeof bits) / sizeof(double));
+        r.array(values_.data(), values_.size());
+        r.array(bits.data(), bits.size());
+        std::size_t i = 0, taken = 0;
+        Certainty::each(certainty, [&](const char*, double& field) {
+            if ((bits[i / 64] >> (i % 64) & 1) != 0 && taken < values_.size()) field = values_[taken++];
+            ++i;
+        });
+        std::size_t ones = 0;
+        for (const std::uint64_t word : bits)
+            for (int bit = 0; bit < 64; ++bit) ones += word >> bit & 1;
+        if (taken != values_.size() || ones != taken || !certainty.sound()) Reader::fail("a model of this bank");
     }
 
     static bool countable(std::int64_t count) { return count >= 0 && count <= std::int64_t(1) << 62; }

@@ -78,12 +78,33 @@ struct Link {
     }
     double probability(double f) const { return links::sigmoid(log_odds(f)); }
 
+    // Time passes: what was learned counts less by a factor, and slope and offset go back to the prior by as much.
+    void fade(double factor) {
+        if (factor == 1) return;
+        const double fresh = 1.0 - factor;
+        total *= factor;
+        squares *= factor;
+        slopes = factor * slopes + fresh * links::prior_precision;
+        mixed = factor * mixed;
+        offsets = factor * offsets + fresh * links::offset_precision;
+        const double along_slope = fresh * links::prior_precision * (slope - links::prior_slope);
+        const double along_offset = fresh * links::offset_precision * offset;
+        const double step = (offsets * along_slope - mixed * along_offset) / (slopes * offsets - mixed * mixed);
+        const double next = links::clip_slope(slope - step);
+        offset -= (along_offset + mixed * (next - slope)) / offsets;
+        slope = next;
+    }
+
     // Learn a score and whether its row was of the second class; returns the probability of that before.
     double learn(double f, bool second, double weight = 1.0) {
         links::check(forgetting, weight);
         const double before = probability(f);
-        if (weight == 0) return before;
-        f = links::clip_score(f);
+        if (weight > 0) update(links::clip_score(f), second, weight);
+        return before;
+    }
+
+    // The same for a score and a weight that are known to be good.
+    void update(double f, bool second, double weight) {
         const double z = standardize(f, weight);
         const double u = slope * z + offset, p = links::sigmoid(u), fresh = 1.0 - forgetting;
         total = forgetting * total + weight;
@@ -104,7 +125,6 @@ struct Link {
         slopes += curvature * z * z;
         mixed += curvature * z;
         offsets += curvature;
-        return before;
     }
 };
 
@@ -146,6 +166,16 @@ struct SoftmaxLink {
         }
         row.square /= row.known;
         return row;
+    }
+
+    // as that of Link
+    void fade(double factor) {
+        if (factor == 1) return;
+        const double fresh = 1.0 - factor;
+        total *= factor;
+        squares *= factor;
+        slopes = factor * slopes + fresh * links::prior_precision;
+        slope = links::clip_slope(slope - fresh * links::prior_precision * (slope - links::prior_slope) / slopes);
     }
 
     double unit(const Row& row, double weight = 1.0) const {

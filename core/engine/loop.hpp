@@ -25,21 +25,24 @@ template <class T> struct Block {
     std::ptrdiff_t ld = 0;  // rows rounded up; 1 for a single row, 0 where g has the one value asked for
     int rows = 0;
     const double* kappas = nullptr;
-    const double* y = nullptr;          // may be null: no targets
+    const double* y = nullptr;          // [row * targets + target]; may be null: no targets
+    int targets = 1;                    // of a row
     const double* weights = nullptr;    // may be null: all 1
     const double* rates = nullptr;      // may be null: the rule's own schedule
     const std::int64_t* ids = nullptr;  // may be null: every row is a new example
     double* scores = nullptr;           // [row * columns + output]; -inf for a class not yet seen
     int columns = 1;
-    double* levels = nullptr;     // may be null
-    double* variances = nullptr;  // s^2 of each row before it is learned; null unless asked, of rules that have it
+    double* levels = nullptr;       // may be null
+    double* variances = nullptr;    // s^2 of each row before it is learned; null unless asked, of rules that have it
+    const double* fades = nullptr;  // may be null: what the time since the row before leaves of the model, 0 to 1
 
     // some rows of it, without their kernel values
     template <class U = T> Block<U> part(std::int64_t first, int count) const {
         const auto from = [first](auto* p) { return p == nullptr ? p : p + first; };
         Block<U> some;
         some.rows = count;
-        some.y = from(y);
+        some.y = y == nullptr ? y : y + first * targets;
+        some.targets = targets;
         some.weights = from(weights);
         some.rates = from(rates);
         some.ids = from(ids);
@@ -47,6 +50,7 @@ template <class T> struct Block {
         some.columns = columns;
         some.levels = from(levels);
         some.variances = from(variances);
+        some.fades = from(fades);
         return some;
     }
 };
@@ -88,6 +92,7 @@ public:
                 target_ = l.target;
                 expansion.labels = l.label_kernel();
                 if constexpr (many<std::decay_t<decltype(l)>>) known_up_to(l.classes);
+                if constexpr (several<std::decay_t<decltype(l)>>) signs_ = l.signs();
             },
             this->loss);
     }
@@ -202,8 +207,15 @@ public:
             ++steps;
             e.begin_round();
             predict(block, t, source);
-            const double y = block.y == nullptr ? 0.0 : block.y[t], kappa = block.kappas[t];
-            if (target_ == Target::label) {
+            const double* aims =
+                block.y == nullptr ? nullptr : block.y + static_cast<std::ptrdiff_t>(t) * block.targets;
+            const double y = aims == nullptr ? 0.0 : *aims, kappa = block.kappas[t];
+            if (target_ < Target::label) {  // one score
+                block.scores[t] = f_[0] + e.offset;
+                if (target_ == Target::binary && y * block.scores[t] <= 0) ++mistakes;
+            } else if (target_ == Target::several) {
+                emit(block, t, aims);
+            } else {
                 emit(block, t, static_cast<int>(y));
                 if (static_cast<int>(y) >= known) {
                     known_up_to(static_cast<int>(y) + 1);
@@ -211,11 +223,11 @@ public:
                     sums_.all(e, block.g, t);
                     predict(block, t, source);
                 }
-            } else {
-                block.scores[t] = f_[0] + e.offset;
-                if (target_ == Target::binary && y * block.scores[t] <= 0) ++mistakes;
             }
             if (block.levels != nullptr) block.levels[t] = level();
+            double left = 0;  // the variance before time has passed
+            const bool fades = block.fades != nullptr && block.fades[t] != 1;
+            if (fades) left = pass_time(t, kappa, block, source);
 
             const int own = with_ids_ && block.ids != nullptr ? slot_of(block.ids[t]) : refuse;
             Example example{f_.data(),
@@ -231,8 +243,10 @@ public:
                             updates,
                             e.inner,
                             e.rate,
-                            along_};
+                            along_,
+                            aims};
             if (moves_all_) look_along(t, example, block, source);
+            if (fades && block.variances != nullptr) block.variances[t] = left;
             Step step = decide(example);
             if constexpr (!Source::direct)
                 if (reaches_ && own == refuse && kappa > 0 && moves()) {
@@ -243,7 +257,7 @@ public:
             set_level(step.level);
             const double largest_score = largest(f_) + std::abs(e.offset);
             if (step.keep == 0) {
-                forget_all(t, block, source);
+                forget_all(t + 1, block, source);
             } else {
                 with_trace_ ? e.shrink(step.keep, step.trace) : e.shrink(step.keep);
                 const bool cleared = with_trace_ && step.trace.keep == 0;
@@ -296,10 +310,14 @@ public:
             case Target::none: return true;
             case Target::binary: return std::abs(y) == 1;
             case Target::real: return std::isfinite(y);
-            case Target::label: return false;
+            case Target::label:
+            case Target::several: return false;
         }
         return false;
     }
+
+    // the targets of a row
+    int targets() const { return target_ == Target::several ? expansion.outputs() : 1; }
 
     bool moves_all() const { return moves_all_; }  // a step moves the coefficients of all points
 
@@ -329,6 +347,7 @@ private:
     bool rule_ages_ = false;
     bool needs_kernel_ = false, reaches_ = false, expires_ = false, follows_ = false;
     Target target_ = Target::real;
+    bool signs_ = false;  // of several targets
 
     bool moves() const { return largest(move_) != 0 || (trace_matters_ && largest(trace_move_) > 0); }
 
@@ -474,6 +493,15 @@ private:
         if (!led) ++mistakes;
     }
 
+    // the scores of all targets, and whether one that is a sign was wrong
+    template <class T> void emit(const Block<T>& block, int t, const double* aims) {
+        double* out = block.scores + static_cast<std::ptrdiff_t>(t) * block.columns;
+        std::copy_n(f_.data(), std::min<int>(block.columns, expansion.outputs()), out);
+        bool wrong = false;
+        for (int c = 0; signs_ && c < expansion.outputs(); ++c) wrong |= aims[c] * f_[c] <= 0;
+        if (wrong) ++mistakes;
+    }
+
     template <class T, class Source> void remove(int slot, int from, const Block<T>& block, Source& source) {
         if (follows_) std::visit([&](auto& b) { b.removed(slot); }, budget);
         if (rule_follows_) std::visit([&](auto& r) { r.removed(slot); }, rule);
@@ -488,14 +516,39 @@ private:
         if (last % partial_sums != slot % partial_sums) sums_.slot(expansion, block.g, last, from);
     }
 
-    // f = 0; a space of features stays
-    template <class T, class Source> void forget_all(int t, const Block<T>& block, Source& source) {
+    // Time has passed before row t is learned: f and what is known of it fade by a factor, with 0 nothing is left. Returns
+    // the variance that the row met before.
+    template <class T, class Source>
+    [[gnu::noinline]] double pass_time(int t, double kappa, const Block<T>& block, Source& source) {
+        Expansion& e = expansion;
+        const double fade = block.fades[t];
+        double left = 0;
+        if (moves_all_ && block.variances != nullptr) {
+            along_.rests = true;
+            left = look_back(t, kappa, block, source);
+        }
+        if (fade == 0) {
+            forget_all(t, block, source);
+        } else {
+            const double keep = std::visit([&](auto& r) { return r.fade(fade); }, rule);
+            with_trace_ ? e.shrink(keep, Trace{keep, 0, e.rate}) : e.shrink(keep);
+            if (const Fold fold = e.fold_if_needed()) {
+                if constexpr (Source::direct) source.rescale(fold, false);
+                sums_.all(e, block.g, t);
+            }
+        }
+        predict(block, t, source);
+        return left;
+    }
+
+    // f = 0, for the rows of the block from this one on; a space of features stays
+    template <class T, class Source> void forget_all(int from, const Block<T>& block, Source& source) {
         if constexpr (Source::spreads)
             source.forget();
         else
-            while (expansion.size() > 0) drop(expansion.size() - 1, t + 1, block, source);
-        expansion.scale = 1;
-        expansion.norm2 = 0;
+            while (expansion.size() > 0) drop(expansion.size() - 1, from, block, source);
+        expansion.scale = expansion.trace_scale = 1;
+        expansion.norm2 = expansion.mix = expansion.inner = 0;
         if (follows_) std::visit([](auto& b) { b.forgotten(); }, budget);
         if (rule_follows_) std::visit([](auto& r) { r.forgotten(); }, rule);
     }
@@ -505,16 +558,20 @@ private:
     [[gnu::noinline]] void look_along(int t, const Example& example, const Block<T>& block, Source& source) {
         along_.rests = std::visit([&](const auto& r, const auto& l) { return r.rests(l, example); }, rule, loss);
         if (along_.rests && block.variances == nullptr) return;
+        const double left = look_back(t, example.kappa, block, source);
+        if (block.variances != nullptr) block.variances[t] = left;
+    }
+    // the same, and the variance that is left at the row, if it is asked for
+    template <class T, class Source> double look_back(int t, double kappa, const Block<T>& block, Source& source) {
         if constexpr (Source::spreads)
             row_.assign(source.z, source.z + expansion.size());
         else if constexpr (!Source::direct)
             read_row(t, block);
         direction_.assign(row_.size(), 0.0);
         along_ = {row_.data(), direction_.data(), expansion.size(), along_.rests};
-        if (block.variances == nullptr) return;
-        double prior = example.kappa;
-        if constexpr (Source::spreads) prior = source.prior();
-        block.variances[t] = std::visit([&](const auto& r) { return r.variance(along_, prior); }, rule);
+        if (block.variances == nullptr) return 0;
+        if constexpr (Source::spreads) kappa = source.prior();
+        return std::visit([&](const auto& r) { return r.variance(along_, kappa); }, rule);
     }
 
     // the part of a step that moves the points; the sums of the rows to come are left to the admission

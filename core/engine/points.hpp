@@ -36,6 +36,21 @@ public:
         for (int k = 0; k < d_; ++k) x[k] = lane[static_cast<std::ptrdiff_t>(k) * width];
     }
 
+    // a point as one more row of a matrix
+    void read(int slot, std::vector<T>& to) const {
+        to.resize(to.size() + d_);
+        get(slot, to.data() + to.size() - d_);
+    }
+
+    // h of a point and 1 - h of another
+    std::vector<T> blend(int slot, int other, double h) const {
+        std::vector<T> z(d_), y(d_);
+        get(slot, z.data());
+        get(other, y.data());
+        for (int k = 0; k < d_; ++k) z[k] = static_cast<T>(h * z[k] + (1 - h) * y[k]);
+        return z;
+    }
+
     std::vector<T> rows() const {
         std::vector<T> x(static_cast<std::size_t>(size_) * d_);
         for (int j = 0; j < size_; ++j) get(j, x.data() + static_cast<std::size_t>(j) * d_);

@@ -8,11 +8,13 @@
 
 namespace gossamer {
 
-// x, z: (rows, features), z may be null; mean, squares: (features,). Returns the sum of weights after the last row.
+// x, z: (rows, features), z may be null; mean, squares: (features,); fades: (rows,) or null, what the time since the row
+// before leaves. Returns the sum of weights after the last row.
 template <class T, bool centre, bool divide>
 double scale_rows(const T* x, T* z, std::int64_t rows, int features, double* __restrict mean,
-                  double* __restrict squares, double weight, double keep) {
+                  double* __restrict squares, double weight, double share, const double* fades) {
     for (std::int64_t t = 0; t < rows; ++t, x += features) {
+        const double keep = fades == nullptr ? share : share * fades[t];
         weight = keep * weight + 1.0;
         const double gain = 1.0 / weight, spread = 1.0 - gain;
         for (int j = 0; j < features; ++j) {
@@ -37,10 +39,10 @@ double scale_rows(const T* x, T* z, std::int64_t rows, int features, double* __r
 
 template <class T>
 double scale_rows(const T* x, T* z, std::int64_t rows, int features, double* mean, double* squares, double weight,
-                  double keep, bool centre, bool divide) {
+                  double keep, const double* fades, bool centre, bool divide) {
     auto* run = centre ? (divide ? scale_rows<T, true, true> : scale_rows<T, true, false>)
                        : (divide ? scale_rows<T, false, true> : scale_rows<T, false, false>);
-    return run(x, z, rows, features, mean, squares, weight, keep);
+    return run(x, z, rows, features, mean, squares, weight, keep, fades);
 }
 
 }  // namespace gossamer

@@ -19,6 +19,14 @@ struct Targets {
                std::isfinite(squares);
     }
 
+    // Time passes: what came before weighs less. Mean and deviation stay, unless nothing is left.
+    void fade(double factor) {
+        if (factor == 1) return;
+        total *= factor;
+        sums *= factor;
+        squares *= factor;
+    }
+
     // y in the units of all targets up to and with itself
     double follow(double y, double weight = 1.0) {
         if (weight > 0) {
@@ -34,8 +42,9 @@ struct Targets {
     }
 
     // A batch: y in their units as above, and the mean and the deviation that were known before each.
-    void follow(const double* y, const double* weights, std::size_t rows, double* z, double* means,
+    void follow(const double* y, const double* weights, const double* fades, std::size_t rows, double* z, double* means,
                 double* deviations) {
+        if (fades != nullptr) return follow_fading(y, weights, fades, rows, z, means, deviations);
         if (weights == nullptr) return follow_equal(y, rows, z, means, deviations);
         double known_mean = mean(), known_deviation = deviation();
         for (std::size_t t = 0; t < rows; ++t) {
@@ -48,6 +57,16 @@ struct Targets {
     }
 
 private:
+    void follow_fading(const double* y, const double* weights, const double* fades, std::size_t rows, double* z,
+                       double* means, double* deviations) {
+        for (std::size_t t = 0; t < rows; ++t) {
+            means[t] = mean();
+            deviations[t] = deviation();
+            fade(fades[t]);
+            z[t] = follow(y[t], weights == nullptr ? 1.0 : weights[t]);
+        }
+    }
+
     // The same for weights of 1, to the bit, in half the time: only the sums go from row to row, and the compiler
     // vectorizes the divisions and roots between them. Arrays with one entry more begin with what was known before.
     void follow_equal(const double* y, std::size_t rows, double* z, double* means, double* deviations) {

@@ -15,13 +15,15 @@ struct MixedRows {
     const double* variances = nullptr;  // (experts, rows); may be null
     const double* y = nullptr;          // (rows,); null: predict only
     const double* weights = nullptr;    // (rows,); may be null: all 1
+    const double* fades = nullptr;      // (rows,); what time leaves of the opinions; null: they forget by rows
     int experts = 0, rows = 0, outputs = 1;
     double* out = nullptr;  // (rows, outputs)
 };
 
 // opinions: (experts, Opinion::numbers), weights, credits: (experts,), all of which go on with the rows.
 // share: of the weight that all experts share after each row. keep: the factor of the credits, log-likelihoods less that of
-// the mixture, before each row.
+// the mixture, before each row. An expert that holds no opinion of a row is left out of its mean, learns nothing of it, and
+// loses weight like one that held the target for impossible.
 template <class Opinion>
 void mix(const MixedRows& m, double* opinions, double* weights, double* credits, double share, double keep) {
     std::vector<Opinion> own(m.experts);
@@ -34,15 +36,23 @@ void mix(const MixedRows& m, double* opinions, double* weights, double* credits,
         double* sums = m.out + static_cast<std::ptrdiff_t>(t) * m.outputs;
         std::fill_n(sums, m.outputs, 0.0);
         const double y = m.y == nullptr ? 0.0 : m.y[t], importance = m.weights == nullptr ? 1.0 : m.weights[t];
-        double mixed = 0;
+        double mixed = 0, heard = 0;
+        bool all = true;
         for (int e = 0; e < m.experts; ++e) {
             const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(e) * m.rows + t;
             const Outlook row{m.scores + at * m.outputs, m.variances == nullptr ? 1.0 : m.variances[at], m.outputs,
                               workspace.data()};
+            if (!Opinion::holds(row)) {
+                likelihoods[e] = 0, all = false;
+                continue;
+            }
+            heard += weights[e];
             likelihoods[e] = own[e].look(row, weights[e], sums, y);
             mixed += weights[e] * likelihoods[e];
+            if (m.fades != nullptr) own[e].fade(m.fades[t]);
             if (m.y != nullptr && importance > 0) own[e].learn(row, y, importance);
         }
+        for (int k = 0; k < m.outputs && !all; ++k) sums[k] = heard > 0 ? sums[k] / heard : Opinion::nothing(m.outputs);
         Opinion::finish(sums, m.outputs);
         if (m.y == nullptr || !(importance > 0) || !(mixed > 0)) continue;
         double total = 0;

@@ -1,8 +1,9 @@
 // The opinion of one expert of a mixture: a distribution of the target, made of its score by a few learned numbers. The
 // twin of mixture/opinions.py, where the formulas are.
 //
-// An opinion is a small struct that is copied. look(...) adds its prediction, weighted, to a sum; likelihood(...) is that of
-// the target; learn(...) goes on; finish(...) turns the weighted sum into the score of the mixture.
+// An opinion is a small struct that is copied. look(...) adds its prediction, weighted, to a sum and returns the likelihood
+// of the target; learn(...) goes on; finish(...) turns the weighted sum into the score of the mixture. holds(...) is false for
+// scores that are no opinion, such as those of an expert that diverged; nothing(...) is the prediction if all are like that.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -21,7 +22,8 @@ struct Outlook {
 };
 
 constexpr double opinion_forgetting = 0.9995;  // about two thousand rows
-constexpr double least_probability = 1e-4;  // of what an expert holds for impossible: it never loses more than 9.3 in a row
+constexpr double least_probability =
+    1e-4;  // of what an expert holds for impossible: it never loses more than 9.3 in a row
 
 // Two classes: the probability of the second one, by a calibrated link. The score of the mixture is its log-odds.
 struct SignOpinion {
@@ -29,6 +31,8 @@ struct SignOpinion {
     Link link{opinion_forgetting};
 
     template <class S, class F> static void each(S& s, F&& f) { Link::each(s.link, f); }
+    static bool holds(const Outlook& row) { return std::isfinite(row.scores[0]); }
+    static double nothing(int) { return 0.5; }
     double probability(const Outlook& row) const {
         return least_probability + (1 - 2 * least_probability) * link.probability(row.scores[0]);
     }
@@ -38,6 +42,7 @@ struct SignOpinion {
         return y > 0 ? p : 1 - p;
     }
     void learn(const Outlook& row, double y, double weight) { link.learn(row.scores[0], y > 0, weight); }
+    void fade(double factor) { link.forgetting = 1, link.fade(factor); }
     static void finish(double* sums, int) { sums[0] = std::log(sums[0]) - std::log1p(-sums[0]); }
 };
 
@@ -47,6 +52,12 @@ struct ClassOpinion {
     SoftmaxLink link{opinion_forgetting};
 
     template <class S, class F> static void each(S& s, F&& f) { SoftmaxLink::each(s.link, f); }
+    static bool holds(const Outlook& row) {  // -inf: a class that the expert does not know
+        for (int k = 0; k < row.outputs; ++k)
+            if (!(row.scores[k] <= std::numeric_limits<double>::max())) return false;
+        return true;
+    }
+    static double nothing(int outputs) { return 1.0 / outputs; }
     double look(const Outlook& row, double weight, double* sums, double y) const {
         double *p = row.workspace, chosen = least_probability;
         link.probability(row.scores, row.outputs, p);
@@ -63,6 +74,7 @@ struct ClassOpinion {
     void learn(const Outlook& row, double y, double weight) {
         link.learn(row.scores, row.outputs, static_cast<int>(y), row.workspace, weight);
     }
+    void fade(double factor) { link.forgetting = 1, link.fade(factor); }
     static void finish(double* sums, int outputs) {
         for (int k = 0; k < outputs; ++k) sums[k] = std::log(sums[k]);
     }
@@ -72,10 +84,15 @@ struct ClassOpinion {
 // mixture is the weighted mean.
 struct ValueOpinion {
     static constexpr int numbers = 2;
-    static constexpr double freedom = 6.0, forgetting = opinion_forgetting, prior = 4.0;
+    static constexpr double freedom = 6.0, prior = 4.0;
     double total = prior, squares = prior;
+    double forgetting = opinion_forgetting;  // by rows; 1 where it is by the clock
 
     template <class S, class F> static void each(S& s, F&& f) { f("total", s.total), f("squares", s.squares); }
+    static bool holds(const Outlook& row) {
+        return std::isfinite(row.scores[0]) && row.variance > 0 && std::isfinite(row.variance);
+    }
+    static double nothing(int) { return 0.0; }
     double spread(double variance) const { return std::max(1e-12, squares / total * variance); }
     double look(const Outlook& row, double weight, double* sums, double y) const {
         sums[0] += weight * row.scores[0];
@@ -88,18 +105,26 @@ struct ValueOpinion {
         total = forgetting * total + (1 - forgetting) * prior + weight;
         squares = forgetting * squares + (1 - forgetting) * prior + weight * robust;
     }
+    void fade(double factor) {
+        forgetting = 1;
+        total = factor * total + (1 - factor) * prior;
+        squares = factor * squares + (1 - factor) * prior;
+    }
     static void finish(double*, int) {}
 };
 
 // A quantile: the asymmetric Laplace density around the score, whose width is the mean pinball loss so far.
 struct QuantileOpinion {
     static constexpr int numbers = 3;
-    static constexpr double forgetting = opinion_forgetting, prior = 4.0;
+    static constexpr double prior = 4.0;
     double total = prior, losses = 0.25 * prior, level = 0.5;
+    double forgetting = opinion_forgetting;
 
     template <class S, class F> static void each(S& s, F&& f) {
         f("total", s.total), f("losses", s.losses), f("level", s.level);
     }
+    static bool holds(const Outlook& row) { return std::isfinite(row.scores[0]); }
+    static double nothing(int) { return 0.0; }
     double loss(double away) const { return away > 0 ? level * away : (level - 1) * away; }
     double look(const Outlook& row, double weight, double* sums, double y) const {
         sums[0] += weight * row.scores[0];
@@ -109,7 +134,13 @@ struct QuantileOpinion {
     void learn(const Outlook& row, double y, double weight) {
         const double most = 20 * losses / total;  // an outlier does not widen the density for long
         total = forgetting * total + (1 - forgetting) * prior + weight;
-        losses = forgetting * losses + (1 - forgetting) * 0.25 * prior + weight * std::min(most, loss(y - row.scores[0]));
+        losses =
+            forgetting * losses + (1 - forgetting) * 0.25 * prior + weight * std::min(most, loss(y - row.scores[0]));
+    }
+    void fade(double factor) {
+        forgetting = 1;
+        total = factor * total + (1 - factor) * prior;
+        losses = factor * losses + (1 - factor) * 0.25 * prior;
     }
     static void finish(double*, int) {}
 };

@@ -16,6 +16,7 @@
 
 #include "trees/additive.hpp"
 #include "python/border.hpp"
+#include "python/rows_border.hpp"
 #include "python/states.hpp"
 #include "features/finite.hpp"
 #include "engine/learner.hpp"
@@ -60,19 +61,24 @@ struct Recorder {
     }
 };
 
+// y: a number for each row, or one for each row and target
+using Aims = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+
 template <class A> auto pointer(const std::optional<A>& values, std::size_t n, const char* what) {
     if (values) expect(values->size(), n, what);
     return values ? values->data() : nullptr;
 }
 
 template <class T>
-void fill(Block<T>& block, std::size_t n, const std::optional<Vector<double>>& y,
+void fill(Block<T>& block, std::size_t n, int targets, const std::optional<Aims>& y,
           const std::optional<Vector<double>>& weights, const std::optional<Vector<double>>& rates,
           const std::optional<Vector<std::int64_t>>& ids, const MatrixOut<double>& scores,
-          const std::optional<VectorOut<double>>& levels, const std::optional<VectorOut<double>>& variances) {
+          const std::optional<VectorOut<double>>& levels, const std::optional<VectorOut<double>>& variances,
+          const std::optional<Vector<double>>& fades) {
     expect(scores.shape(0), n, "scores");
     block.rows = static_cast<int>(n);
-    block.y = pointer(y, n, "y");
+    block.y = pointer(y, n * targets, "y");
+    block.targets = targets;
     block.weights = pointer(weights, n, "weights");
     block.rates = pointer(rates, n, "rates");
     block.ids = pointer(ids, n, "ids");
@@ -80,6 +86,7 @@ void fill(Block<T>& block, std::size_t n, const std::optional<Vector<double>>& y
     block.columns = static_cast<int>(scores.shape(1));
     block.levels = pointer(levels, n, "levels");
     block.variances = pointer(variances, n, "variances");
+    block.fades = pointer(fades, n, "fades");
 }
 
 template <class L, class T> bool acceptable(const L& learner, const Vector<T>& x) {
@@ -87,13 +94,13 @@ template <class L, class T> bool acceptable(const L& learner, const Vector<T>& x
 }
 
 // a learner's state as it is while its gate is held
-template <class T> struct Whole {
+template <class T, class L> struct Whole {
     Saved saved;
-    std::vector<T> points, dropped;
+    typename Border<T, L>::Rows points, dropped;
     std::vector<std::int64_t> shape;  // of trees
     bool with_shape = false;
 
-    template <class L> static Whole of(const L& self, bool with_points) {
+    static Whole of(const L& self, bool with_points) {
         Whole whole{Saved::of(self.loop()), {}, {}, {}, false};
         if (with_points) whole.points = self.points().rows(), whole.dropped = self.dropped_points();
         if constexpr (std::is_same_v<L, Additive<T>>) whole.shape = self.shape(), whole.with_shape = true;
@@ -102,17 +109,17 @@ template <class T> struct Whole {
 };
 
 template <class T, class L>
-void restore_all(L& self, const State& state, const Matrix<T>& points, const Matrix<T>& dropped) {
-    expect(points.shape(1), self.features(), "points");
-    expect(dropped.shape(1), self.features(), "dropped");
-    Whole<T> whole{saved_from(state, self.loop()), {}, {}, {}, state.contains("shape")};
-    whole.points.assign(points.data(), points.data() + points.size());
-    whole.dropped.assign(dropped.data(), dropped.data() + dropped.size());
+void restore_all(L& self, const State& state, const typename Border<T, L>::Argument& points,
+                 const typename Border<T, L>::Argument& dropped) {
+    batch_of<T>(points, self.features(), "points");
+    batch_of<T>(dropped, self.features(), "dropped");
+    Whole<T, L> whole{
+        saved_from(state, self.loop()), matrix_of<T>(points), matrix_of<T>(dropped), {}, state.contains("shape")};
     if (whole.with_shape) whole.shape = values<std::int64_t>(state["shape"]);
     change_long(self, [&] {
         whole.saved.put(self.loop());
-        expect(points.shape(0), self.loop().expansion.size(), "points");
-        expect(dropped.shape(0), self.loop().expansion.dropped[0].size(), "dropped");
+        expect(count_rows<T>(points), self.loop().expansion.size(), "points");
+        expect(count_rows<T>(dropped), self.loop().expansion.dropped[0].size(), "dropped");
         if constexpr (std::is_same_v<L, Additive<T>>)
             self.restore_points(whole.points, std::move(whole.dropped), whole.with_shape ? &whole.shape : nullptr);
         else
@@ -120,10 +127,11 @@ void restore_all(L& self, const State& state, const Matrix<T>& points, const Mat
     });
 }
 
-template <class T, class L> void variance_of(const L& self, Matrix<T> x, VectorOut<double> out) {
-    expect(x.shape(1), self.features(), "X");
-    expect(out.shape(0), x.shape(0), "out");
-    look_long(self, [&] { self.variance(x.data(), static_cast<std::int64_t>(x.shape(0)), out.data()); });
+template <class T, class L> void variance_of(const L& self, typename Border<T, L>::Argument x, VectorOut<double> out) {
+    const auto rows = batch_of<T>(x, self.features(), "X");
+    const std::size_t n = count_rows<T>(x);
+    expect(out.shape(0), n, "out");
+    look_long(self, [&] { self.variance(rows, static_cast<std::int64_t>(n), out.data()); });
 }
 
 // what Learner<T>, Additive<T> and Finite<T> have in common
@@ -131,76 +139,50 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
     return nb::class_<L>(m, name, doc)
         .def(
             "learn",
-            [](L& self, Matrix<T> x, std::optional<Vector<double>> y, std::optional<Vector<double>> weights,
-               std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
-               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances) {
-                const std::size_t n = x.shape(0);
-                expect(x.shape(1), self.features(), "X");
+            [](L& self, typename Border<T, L>::Argument x, std::optional<Aims> y,
+               std::optional<Vector<double>> weights, std::optional<Vector<double>> rates,
+               std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
+               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances,
+               std::optional<Vector<double>> fades) {
+                const std::size_t n = count_rows<T>(x);
+                const auto rows = batch_of<T>(x, self.features(), "X");
                 Block<T> block;
-                fill(block, n, y, weights, rates, ids, scores, levels, variances);
-                change_long(self, [&] { self.learn(x.data(), static_cast<std::int64_t>(n), block); });
+                fill(block, n, self.loop().targets(), y, weights, rates, ids, scores, levels, variances, fades);
+                change_long(self, [&] { self.learn(rows, static_cast<std::int64_t>(n), block); });
             },
             "x"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(), "scores"_a, "levels"_a.none(),
-            "variances"_a.none())
-        .def(
-            "learn_one",
-            [](L& self, Vector<T> x, std::optional<double> y, double weight) -> std::optional<double> {
-                const double target = y.value_or(NAN);
-                if (!acceptable(self, x) || !self.loop().accepts(target) || !(weight >= 0 && std::isfinite(weight)))
-                    return std::nullopt;
-                double score;
-                Block<T> block;
-                block.y = &target;
-                block.weights = &weight;
-                block.scores = &score;
-                const bool learned = change(self, [&] {
-                    if (!self.retired) self.learn(x.data(), 1, block);
-                    return !self.retired;
-                });
-                return learned ? std::optional<double>(score) : std::nullopt;
-            },
-            "x"_a, "y"_a.none(), "weight"_a,
-            "The score before the update; None if something is not acceptable, or the learner is retired.")
+            "variances"_a.none(), "fades"_a.none() = nb::none())
         .def(
             "retire", [](L& self) { change_long(self, [&] { self.retired = true; }); },
             "Refuse single rows from now on.")
         .def(
-            "score_one",
-            [](const L& self, Vector<T> x) -> std::optional<double> {
-                if (!acceptable(self, x)) return std::nullopt;
-                double score;
-                look(self, [&] { self.score(x.data(), 1, &score, 1); });
-                return score;
-            },
-            "x"_a, "The score; None if x is not acceptable.")
-        .def(
             "score",
-            [](const L& self, Matrix<T> x, MatrixOut<double> scores, bool mean) {
-                expect(x.shape(1), self.features(), "X");
-                expect(scores.shape(0), x.shape(0), "scores");
-                const auto n = static_cast<std::int64_t>(x.shape(0));
+            [](const L& self, typename Border<T, L>::Argument x, MatrixOut<double> scores, bool mean) {
+                const auto rows = batch_of<T>(x, self.features(), "X");
+                const auto n = static_cast<std::int64_t>(count_rows<T>(x));
+                expect(scores.shape(0), count_rows<T>(x), "scores");
                 const int columns = static_cast<int>(scores.shape(1));
                 return look_long(self, [&] {
-                    mean ? self.score_mean(x.data(), n, scores.data(), columns)
-                         : self.score(x.data(), n, scores.data(), columns);
+                    mean ? self.score_mean(rows, n, scores.data(), columns)
+                         : self.score(rows, n, scores.data(), columns);
                     return self.loop().level();
                 });
             },
             "x"_a, "scores"_a, "mean"_a, "Writes the scores; returns the level of the same moment.")
         .def("points",
              [](const L& self) {
-                 std::vector<T> rows = look_long(self, [&] { return std::vector<T>(self.points().rows()); });
-                 return matrix(std::move(rows), self.features());
+                 auto rows = look_long(self, [&] { return self.points().rows(); });
+                 return to_python(std::move(rows), self.features());
              })
         .def(
             "state",
             [](const L& self, bool points) {
-                Whole<T> whole = look_long(self, [&] { return Whole<T>::of(self, points); });
+                auto whole = look_long(self, [&] { return Whole<T, L>::of(self, points); });
                 State state = made_of(std::move(whole.saved), self.loop());
                 if (whole.with_shape) state["shape"] = array(std::move(whole.shape));
                 if (!points) return state;
-                state["points"] = matrix(std::move(whole.points), self.features());
-                state["dropped_points"] = matrix(std::move(whole.dropped), self.features());
+                state["points"] = to_python(std::move(whole.points), self.features());
+                state["dropped_points"] = to_python(std::move(whole.dropped), self.features());
                 return state;
             },
             "points"_a, "What was learned, all of one moment; with or without the points.")
@@ -226,9 +208,41 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
         .def_prop_ro("features", &L::features);
 }
 
-template <class T> void bind_learner(nb::module_& m, const char* name) {
-    using L = Learner<T>;
-    bind_common<T, L>(m, name, "A learner with its kernel, points and loop in compiled code.")
+// single rows, where all their features are given
+template <class T, class L> nb::class_<L> bind_single(nb::class_<L> bound) {
+    return bound
+        .def(
+            "learn_one",
+            [](L& self, Vector<T> x, std::optional<double> y, double weight) -> std::optional<double> {
+                const double target = y.value_or(NAN);
+                if (!acceptable(self, x) || !self.loop().accepts(target) || !(weight >= 0 && std::isfinite(weight)))
+                    return std::nullopt;
+                double score;
+                Block<T> block;
+                block.y = &target;
+                block.weights = &weight;
+                block.scores = &score;
+                const bool learned = change(self, [&] {
+                    if (!self.retired) self.learn(x.data(), 1, block);
+                    return !self.retired;
+                });
+                return learned ? std::optional<double>(score) : std::nullopt;
+            },
+            "x"_a, "y"_a.none(), "weight"_a,
+            "The score before the update; None if something is not acceptable, or the learner is retired.")
+        .def(
+            "score_one",
+            [](const L& self, Vector<T> x) -> std::optional<double> {
+                if (!acceptable(self, x)) return std::nullopt;
+                double score;
+                look(self, [&] { self.score(x.data(), 1, &score, 1); });
+                return score;
+            },
+            "x"_a, "The score; None if x is not acceptable.");
+}
+
+template <class T, class L> void bind_learner(nb::class_<L> bound) {
+    bound
         .def(
             "__init__",
             [](L* self, const std::vector<Spec>& kernel, const Spec& loss, const Spec& rule, const Spec& budget,
@@ -244,9 +258,16 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
         });
 }
 
+template <class T> void bind_learners(nb::module_& m, const char* name, const char* sparse) {
+    const char* doc = "A learner with its kernel, points and loop in compiled code.";
+    bind_learner<T>(bind_single<T>(bind_common<T, Learner<T>>(m, name, doc)));
+    bind_learner<T>(bind_common<T, Learner<T, SparseLayout<T>>>(m, sparse, doc));
+}
+
 template <class T> void bind_additive(nb::module_& m, const char* name) {
     using L = Additive<T>;
-    bind_common<T, L>(m, name, "A learner with an additive kernel, its expansion in a search tree per coordinate.")
+    bind_single<T>(
+        bind_common<T, L>(m, name, "A learner with an additive kernel, its expansion in a search tree per coordinate."))
         .def(
             "__init__",
             [](L* self, const Numbers& coordinates, const Spec& loss, const Spec& rule, const Spec& budget,
@@ -272,7 +293,8 @@ template <class T> void bind_additive(nb::module_& m, const char* name) {
 
 template <class T> void bind_finite(nb::module_& m, const char* name) {
     using L = Finite<T>;
-    bind_common<T, L>(m, name, "A learner in a space of finite dimension: one weight for each feature of a row.")
+    bind_single<T>(
+        bind_common<T, L>(m, name, "A learner in a space of finite dimension: one weight for each feature of a row."))
         .def(
             "__init__",
             [](L* self, const std::vector<Spec>& kernel, const Spec& loss, const Spec& rule, const Spec& budget,
@@ -306,8 +328,8 @@ NB_MODULE(_core, m) {
     bind_mixture(m);
     bind_rows(m);
     bind_certainty(m);
-    bind_learner<float>(m, "Learner32");
-    bind_learner<double>(m, "Learner64");
+    bind_learners<float>(m, "Learner32", "Sparse32");
+    bind_learners<double>(m, "Learner64", "Sparse64");
     bind_additive<float>(m, "Additive32");
     bind_additive<double>(m, "Additive64");
     bind_finite<float>(m, "Finite32");
@@ -325,16 +347,17 @@ NB_MODULE(_core, m) {
         .def(
             "run",
             [](Loop& self, MatrixOut<double> block, MatrixOut<double> cross, Vector<double> kappas,
-               std::optional<Vector<double>> y, std::optional<Vector<double>> weights,
-               std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
-               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances) {
+               std::optional<Aims> y, std::optional<Vector<double>> weights, std::optional<Vector<double>> rates,
+               std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
+               std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances,
+               std::optional<Vector<double>> fades) {
                 const std::size_t n = kappas.size(), ld = block.shape(1);
                 expect(cross.shape(0), n, "cross");
                 expect(cross.shape(1), n, "cross");
                 if (block.shape(0) < self.expansion.size() + n || ld < n || ld % 16 != 0)
                     throw std::invalid_argument("The block must have a row for every slot and newcomer, padded to 16.");
                 Block<double> b;
-                fill(b, n, y, weights, rates, ids, scores, levels, variances);
+                fill(b, n, self.targets(), y, weights, rates, ids, scores, levels, variances, fades);
                 b.g = block.data();
                 b.ld = static_cast<std::ptrdiff_t>(ld);
                 b.kappas = kappas.data();
@@ -347,7 +370,7 @@ NB_MODULE(_core, m) {
                 return array(std::move(recorder.events), {count, 3});
             },
             "block"_a, "cross"_a, "kappas"_a, "y"_a.none(), "weights"_a.none(), "rates"_a.none(), "ids"_a.none(),
-            "scores"_a, "levels"_a.none(), "variances"_a.none())
+            "scores"_a, "levels"_a.none(), "variances"_a.none(), "fades"_a.none() = nb::none())
         .def("copy", [](const Loop& self) { return Loop(self); })
         .def(
             "gram",

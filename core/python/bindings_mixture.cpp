@@ -16,9 +16,7 @@ using namespace gossamer;
 
 namespace {
 
-template <class Opinion> struct Kind {
-    using Type = Opinion;
-};
+template <class Opinion> struct Kind { using Type = Opinion; };
 
 // calls work(Kind<Opinion>) for the opinion of this name
 template <class Work> void with_kind(const std::string& name, Work&& work) {
@@ -49,7 +47,8 @@ void bind_mixture(nb::module_& m) {
         "mix",
         [](const std::string& kind, Dense<const double, 3> scores, std::optional<Matrix<double>> variances,
            std::optional<Vector<double>> y, std::optional<Vector<double>> importance, MatrixOut<double> opinions,
-           VectorOut<double> weights, VectorOut<double> credits, double share, double keep, MatrixOut<double> out) {
+           VectorOut<double> weights, VectorOut<double> credits, double share, double keep, MatrixOut<double> out,
+           std::optional<Vector<double>> fades) {
             MixedRows rows;
             rows.experts = static_cast<int>(scores.shape(0));
             rows.rows = static_cast<int>(scores.shape(1));
@@ -58,12 +57,14 @@ void bind_mixture(nb::module_& m) {
             if (variances) expect(variances->size(), scores.shape(0) * scores.shape(1), "variances");
             if (y) expect(y->size(), scores.shape(1), "y");
             if (importance) expect(importance->size(), scores.shape(1), "importance");
+            if (fades) expect(fades->size(), scores.shape(1), "fades");
             expect(weights.size(), scores.shape(0), "weights");
             expect(credits.size(), scores.shape(0), "credits");
             expect(out.size(), scores.shape(1) * scores.shape(2), "out");
             rows.variances = variances ? variances->data() : nullptr;
             rows.y = y ? y->data() : nullptr;
             rows.weights = importance ? importance->data() : nullptr;
+            rows.fades = fades ? fades->data() : nullptr;
             rows.out = out.data();
             with_kind(kind, [&](auto found) {
                 using Opinion = typename decltype(found)::Type;
@@ -73,6 +74,7 @@ void bind_mixture(nb::module_& m) {
             });
         },
         "kind"_a, "scores"_a, "variances"_a.none(), "y"_a.none(), "importance"_a.none(), "opinions"_a, "weights"_a,
-        "credits"_a, "share"_a, "keep"_a, "out"_a,
-        "Mix the scores of experts (experts, rows, outputs) into out; with y, learn the weights, opinions and credits.");
+        "credits"_a, "share"_a, "keep"_a, "out"_a, "fades"_a.none() = nb::none(),
+        "Mix the scores of experts (experts, rows, outputs) into out; with y, learn the weights, opinions and "
+        "credits.");
 }

@@ -5,6 +5,7 @@
 // bits alone, in a block, or in another block, which is what makes the law of batches exact.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace gossamer {
 
@@ -30,6 +31,12 @@ struct MapParams {
     double coefs[most_matern + 1] = {};  // of matern: e^-r sum_j coefs[j] r^j
 };
 
+// A non-zero of a support point, in the list of its column (engine/sparse_points.hpp).
+template <class T> struct Posting {
+    int slot;
+    T value;
+};
+
 template <class T> struct Tiles {
     const char* name;
     int lanes;  // rows in a packed panel of X
@@ -47,6 +54,13 @@ template <class T> struct Tiles {
 
     // out[j] for one row and the points [0, m); out has room for m rounded up to a panel
     void (*row)(Pair pair, const T* x, int d, const T* points, int m, T* out);
+
+    // The same of sparse rows, with the same bits. out[(slot - j0) * ldo] += x * value for the postings of a column with slots
+    // in [j0, j1); and the pair of two rows, over the columns of either.
+    void (*scatter)(const Posting<T>* postings, int count, T x, int j0, int j1, T* out, std::ptrdiff_t ldo);
+    T (*merge)
+    (Pair pair, const std::int32_t* columns, const T* values, int count, const std::int32_t* other_columns,
+     const T* other_values, int other_count);
 
     // out[i] = map(in[i]); for distances made of products, first in[i] <- max(0, norms[i] + norm - 2 in[i])
     void (*map)(Map map, const MapParams& params, const T* in, const T* norms, T norm, int count, T* out);

@@ -188,6 +188,58 @@ template <class T> void row(Pair pair, const T* x, int d, const T* points, int m
     }
 }
 
+template <class T>
+void scatter(const Posting<T>* postings, int count, T x, int j0, int j1, T* out, std::ptrdiff_t ldo) {
+    for (int i = 0; i < count; ++i) {
+        const int slot = postings[i].slot;
+        if (slot < j0 || slot >= j1) continue;
+        T& sum = out[(slot - j0) * ldo];
+        sum = muladd(x, postings[i].value, sum);
+    }
+}
+
+// one term of accumulate()
+template <Pair pair, class T> inline T add_term(T x, T s, T sum) {
+    if constexpr (pair == Pair::product) return muladd(x, s, sum);
+    const T difference = x - s;
+    if constexpr (pair == Pair::distance2) return muladd(difference, difference, sum);
+    return sum + (difference < 0 ? -difference : difference);
+}
+
+template <Pair pair, class T>
+T merge_pair(const std::int32_t* columns, const T* values, int n, const std::int32_t* other_columns,
+             const T* other_values, int m) {
+    T sum = 0;
+    int i = 0, j = 0;
+    while (i < n && j < m) {
+        const std::int32_t a = columns[i], b = other_columns[j];
+        if (a == b)
+            sum = add_term<pair, T>(values[i], other_values[j], sum);
+        else if constexpr (pair != Pair::product)
+            sum = a < b ? add_term<pair, T>(values[i], 0, sum) : add_term<pair, T>(0, other_values[j], sum);
+        i += a <= b;
+        j += b <= a;
+    }
+    if constexpr (pair != Pair::product) {
+        for (; i < n; ++i) sum = add_term<pair, T>(values[i], 0, sum);
+        for (; j < m; ++j) sum = add_term<pair, T>(0, other_values[j], sum);
+    }
+    return sum;
+}
+
+template <class T>
+T merge(Pair pair, const std::int32_t* columns, const T* values, int count, const std::int32_t* other_columns,
+        const T* other_values, int other_count) {
+    switch (pair) {
+        case Pair::product: break;
+        case Pair::distance1:
+            return merge_pair<Pair::distance1>(columns, values, count, other_columns, other_values, other_count);
+        case Pair::distance2:
+            return merge_pair<Pair::distance2>(columns, values, count, other_columns, other_values, other_count);
+    }
+    return merge_pair<Pair::product>(columns, values, count, other_columns, other_values, other_count);
+}
+
 template <class T> inline V<T> square_root(V<T> v) {
     V<T> r;
     for (int i = 0; i < width<T>; ++i) r[i] = sizeof(T) == 4 ? __builtin_sqrtf(v[i]) : __builtin_sqrt(v[i]);
@@ -490,9 +542,9 @@ template <class T> std::size_t longest(const T* rows, std::size_t n, int d, T* n
 }
 
 template <class T> constexpr Tiles<T> table() {
-    return {isa_name,      lanes_of<T>,  pack<T>,    norms<T>,   norm<T>,    cross<T>,  row<T>,
-            map_values<T>, distances<T>, waves<T>,   largest<T>, partial<T>, dot<T>,    combine<T>,
-            rank_two<T>,   turn<T>,      squares<T>, reflect<T>, least<T>,   finite<T>, longest<T>};
+    return {isa_name,    lanes_of<T>,   pack<T>,      norms<T>,   norm<T>,    cross<T>,   row<T>,    scatter<T>,
+            merge<T>,    map_values<T>, distances<T>, waves<T>,   largest<T>, partial<T>, dot<T>,    combine<T>,
+            rank_two<T>, turn<T>,       squares<T>,   reflect<T>, least<T>,   finite<T>,  longest<T>};
 }
 
 }  // namespace

@@ -19,7 +19,6 @@ from matplotlib import pyplot as plt
 
 from experiments.figure import Data, Figure, Picture, Progress, neat
 from gossamer import bounds
-from gossamer.budgets import Project
 from gossamer.losses import SquaredHinge
 from gossamer.mixture import Setting
 from gossamer.mixture.opinions import likelihoods
@@ -39,7 +38,7 @@ def learners(rows: int) -> tuple[np.ndarray, np.ndarray]:
     """The scores of the learners before each row, (experts, rows), and the labels."""
     quarters = [rotating_xor(rows // PARTS, seed, turns=turns * rows / 8000) for seed, turns in enumerate(TURNS)]
     X, y = (np.concatenate(parts) for parts in zip(*quarters, strict=True))
-    made = [setting.learner(2.0, SquaredHinge(), Project(64)) for setting in SETTINGS]
+    made = [setting.learner(2.0, SquaredHinge(), 64) for setting in SETTINGS]
     return np.array([learner.learn(X, y) for learner in made]), y
 
 

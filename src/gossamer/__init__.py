@@ -13,6 +13,7 @@ from gossamer._version import __version__
 
 if TYPE_CHECKING:
     from gossamer import bounds, budgets, kernels, losses, rules, store
+    from gossamer.clock import HalfLife
     from gossamer.estimators import (
         AdatronClassifier,
         AdditiveClassifier,
@@ -61,6 +62,7 @@ __all__ = [
     "AutoRegressor",
     "CollapseWarning",
     "DivergenceWarning",
+    "HalfLife",
     "KernelPerceptron",
     "Learner",
     "Mixture",
@@ -104,6 +106,7 @@ __all__ = [
 
 #: The module that has a name; the imports for type checkers above say the same (the tests compare them).
 _HOMES = {
+    "clock": "HalfLife",
     "estimators": "ALMAClassifier AdatronClassifier AdditiveClassifier AdditiveRegressor AutoClassifier AutoRegressor "
     "KernelPerceptron Mixture "
     "NORMAClassifier NORMADetector NORMARegressor NewtonClassifier NewtonRegressor OnlineClassifier OnlineDetector "

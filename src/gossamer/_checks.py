@@ -135,18 +135,23 @@ def matrix(owner: object, X: Any, width: int | None = None, finite: bool = True)
     if array.ndim != 2:
         hint = "Reshape your data with reshape(1, -1) for one row or reshape(-1, 1) for one feature"
         raise wrong(owner, "X", f"of shape (rows, features). {hint}", array.shape)
-    if array.shape[1] < 1:
-        few = f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
-        raise wrong(owner, "X", "a matrix with at least one feature", few)
-    if width is not None and array.shape[1] != width:
-        name = owner if isinstance(owner, str) else type(owner).__name__
-        other = Width(array.shape[1], width, name)
-        raise wrong(owner, "X", f"a matrix with {width} features, as in the rows before", other)
+    check_width(owner, array.shape, width)
     dtype = np.float32 if array.dtype == np.float32 else np.float64
     array = np.ascontiguousarray(array, dtype=dtype)
     if finite:
         all_finite(owner, array)
     return array
+
+
+def check_width(owner: object, shape: tuple[int, ...], width: int | None) -> None:
+    """Validate the number of features: at least one, and as many as in the rows before."""
+    if shape[1] < 1:
+        few = f"0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        raise wrong(owner, "X", "a matrix with at least one feature", few)
+    if width is not None and shape[1] != width:
+        name = owner if isinstance(owner, str) else type(owner).__name__
+        other = Width(shape[1], width, name)
+        raise wrong(owner, "X", f"a matrix with {width} features, as in the rows before", other)
 
 
 def _no_number(array: Array) -> Entry | None:
@@ -170,8 +175,8 @@ def not_finite(owner: object, X: Array) -> ValueError:
     return wrong(owner, "X", "finite, without NaN or infinity", Entry(str(X[row, column]), int(row), int(column)))
 
 
-def vector(owner: object, parameter: str, values: Any, length: int) -> Floats:
-    """Validate a finite float64 vector of the given length."""
+def vector(owner: object, parameter: str, values: Any, length: int, finite: bool = True) -> Floats:
+    """Validate a float64 vector of the given length; ``finite``: whether its entries are looked at, too."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
@@ -185,10 +190,33 @@ def vector(owner: object, parameter: str, values: Any, length: int) -> Floats:
     if array.ndim != 1 or array.shape[0] != length:
         raise wrong(owner, parameter, f"a vector with one entry per row ({length})", array.shape)
     array = np.ascontiguousarray(array, dtype=np.float64)
+    if not finite:
+        return array
     low, high = _core.extent(array)  # in one pass; infinite if there are no entries
     if array.size and not (math.isfinite(low) and math.isfinite(high)):
         row = int(np.argmin(np.isfinite(array)))
         raise wrong(owner, parameter, "finite", f"{array[row]} in row {row}")
+    return array
+
+
+def targets(owner: object, values: Any, rows: int, columns: int | None, binary: bool = False) -> Floats:
+    """Validate several targets of each row: a finite float64 matrix of this shape; signs if they are binary."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise wrong(owner, "y", "a matrix of numbers, a column for each target", values) from None
+    if array.dtype.kind not in "fiub" or array.ndim != 2 or columns not in (None, array.shape[1]) or len(array) != rows:
+        shape = f"({rows}, {'targets' if columns is None else columns})"
+        raise wrong(owner, "y", f"a matrix of numbers of shape {shape}", array.shape)
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.isfinite(array).all():
+        row, place = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise wrong(owner, "y", "finite", f"{array[row, place]} in row {row}, target {place}")
+    if binary and not (np.abs(array) == 1.0).all():
+        row, place = np.argwhere(np.abs(array) != 1.0)[0].tolist()
+        raise wrong(owner, "y", "-1 or +1", f"{array[row, place]:g} in row {row}, target {place}")
     return array
 
 

@@ -49,7 +49,7 @@ class Stored:
 
     def _learned(self) -> dict[str, Any]:
         """The learned attributes, in a fixed order, so that equal objects give equal bytes."""
-        given = self._parameters()
+        given = self.get_params(deep=False)  # type: ignore[attr-defined]
         return {name: value for name, value in sorted(vars(self).items()) if name not in given}
 
     def _relearn(self, learned: dict[str, Any]) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from gossamer import _checks, _core
+from gossamer import _checks
 from gossamer._engine.check_state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
 from gossamer._engine.features import make_learning_machine
 from gossamer._engine.native import Batch, Native, chunks
@@ -22,11 +23,13 @@ from gossamer._engine.state import State
 from gossamer._engine.trees import Trees
 from gossamer._locks import exclusive, run_shared
 from gossamer._registry import own_rates
+from gossamer._sparse import TABLES, SparseRows, from_array, longest_row, sparse_rows, to_scipy
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
 from gossamer.budgets import as_budget
+from gossamer.clock import as_half_life, elapse_rows, to_plain
 from gossamer.kernels import as_kernel
-from gossamer.losses import as_loss
+from gossamer.losses import Several, as_loss
 from gossamer.rules import Rule, as_rule
 
 __all__ = ["Learner"]
@@ -46,6 +49,8 @@ class Learner(Stored):
     budget : a Budget, such as ``Project(256)``; "auto" for one that grows while it matters; None to keep every point.
     average : False; True to keep the mean of all hypotheses too (with what the budget dropped, so its memory
         grows); or "sparse" to keep it for the present support points only.
+    half_life : what was learned loses half of its weight in this time: seconds, a timedelta, "7 days" or a
+        `gossamer.HalfLife`; then `learn` takes the ``time`` of each row. None: time does not matter.
     track_norm : keep ``norm`` up to date through removals, at O(size) per update and size^2 memory. Without a
         budget it is always up to date; otherwise it is computed when asked for.
     backend : "auto", or one of "native", "trees" and "numpy" to require it.
@@ -77,13 +82,14 @@ class Learner(Stored):
 
     def __init__(
         self, kernel: Any, loss: Any, rule: Any, budget: Any = None, *, average: bool | str = False,
-        track_norm: bool = False, backend: str = "auto",
+        track_norm: bool = False, backend: str = "auto", half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss = as_kernel(kernel), as_loss(loss)
         self.rule, self.budget = as_rule(rule), as_budget(budget)
         self.rule.check(self.loss)
         _checks.one_of(self, "average", average, [False, True, "sparse"])
         _checks.one_of(self, "track_norm", track_norm, [False, True])
+        self.half_life = as_half_life(self, half_life)
         self._wish = _checks.one_of(self, "backend", backend, ["auto", "native", "trees", "numpy"])
         self.budget.check(self.kernel, self.loss, self.rule, backend)
         self.average: str | None = "all" if average is True else average or None
@@ -93,6 +99,7 @@ class Learner(Stored):
         if self.track_norm and not self.kernel.splits:
             check_tracked(self)
         self._width: int | None = None
+        self._time: float | None = None  # of the last row, in seconds
         self._own_rates = own_rates(self.rule)
         self._use(None)
 
@@ -112,29 +119,33 @@ class Learner(Stored):
         self._longest = -1.0  # the largest ||x||^2 whose k(x, x) is known to be finite
         self.learn_fast: Callable[..., float | None] = _no_fast_path
         self.score_fast: Callable[..., float | None] = _no_fast_path
-        if isinstance(machine, Native) and self.loss.target != "label":
+        if isinstance(machine, Native) and not machine.sparse and not self.loss.many:
             self.score_fast = machine.core.score_one
-            if not self._own_rates:
+            if not self._own_rates and self.half_life is None:
                 self.learn_fast = machine.core.learn_one
 
     # ------------------------------------------------------------------------------------------------ learning
 
     def learn(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, ids: Any = None, with_levels: bool = False
-    ) -> Floats | tuple[Floats, Floats]:
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, ids: Any = None, with_levels: bool = False,
+        time: Any = None,
+    ) -> Floats | tuple[Floats, Floats]:  # fmt: skip
         """Predict and then learn each row in order; returns the scores made before each was learned.
 
         One call, row by row, any split into batches: the result is the same. With several classes the scores have a
         column each, -inf where a class had not yet been seen. ``ids`` name the examples for a rule that lets them come
-        back (`Adatron`). ``with_levels`` also returns the margin, epsilon or delta that each row met. Bad input raises
-        before anything has changed.
+        back (`Adatron`). ``time``, with ``half_life``: when each row came, in seconds or as dates; once a row is
+        predicted, what was learned before fades by the time since the row before. ``with_levels`` also
+        returns the margin, epsilon or delta that each row met. Bad input raises before anything has changed.
         """
         learn = self._learn_locked if self._needs_lock() else self._learn
-        batch = learn(X, y, sample_weight, ids, False)
+        batch = learn(X, y, sample_weight, ids, False, time)
         scores = self._flat(batch.scores)
         return (scores, batch.levels) if with_levels else scores
 
-    def learn_with_variance(self, X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Floats, Floats]:
+    def learn_with_variance(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, time: Any = None
+    ) -> tuple[Floats, Floats]:
         """`learn`, with s^2(x), the variance that was left at each row before it was learned, for a rule that learns
         one (`gossamer.rules.Newton`): the mean and the variance of a prediction, in one pass.
 
@@ -148,23 +159,24 @@ class Learner(Stored):
         """
         self._check_variance()
         learn = self._learn_locked if self._needs_lock() else self._learn
-        batch = learn(X, y, sample_weight, None, True)
+        batch = learn(X, y, sample_weight, None, True, time)
         assert batch.variances is not None
         return self._flat(batch.scores), batch.variances
 
     def _needs_lock(self) -> bool:
         """Whether the lock of the object must be held while it learns; the core has a lock of its own."""
-        return self._own_rates or not isinstance(self._machine, Native)
+        return self._own_rates or self.half_life is not None or not isinstance(self._machine, Native)
 
     @exclusive
     def _learn_locked(self, *options: Any) -> Batch:
         return self._learn(*options)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool) -> Batch:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool, time: Any = None) -> Batch:
         X = self.check_rows(X)
         targets = self._targets(y, len(X))
         weights = _checks.weights(self, sample_weight, len(X))
         names = self._ids(ids, len(X))
+        fades, last = self.elapse(time, len(X))
         machine = self._machine
         if machine is None:
             kernel, budget = self.kernel, self.budget
@@ -181,16 +193,25 @@ class Learner(Stored):
         outputs = 1
         if self.loss.target == "label" and targets is not None:
             outputs = max(int(targets.max()) + 1, machine.known)
+        elif self.loss.many:
+            outputs = machine.known
         variances = np.empty(len(X)) if with_variances else None
-        batch = Batch(targets, weights, rates, names, np.empty((len(X), outputs)), np.empty(len(X)), variances)
+        scores, levels = np.empty((len(X), outputs)), np.empty(len(X))
+        batch = Batch(targets, weights, rates, names, scores, levels, variances, fades)
         machine.learn(X, batch)
+        self._time = last
         if not self.loss.adapts:
             batch.levels[:] = self.loss.level
         if self._machine is None:
             self.kernel, self.budget = self.kernel.resolve(X), self.budget.resolve(X)
-            self._width = X.shape[1] if isinstance(X, np.ndarray) else None
+            self._width = X.shape[1] if isinstance(X, TABLES) else None
             self._use(machine)  # last: a thread that sees the machine sees the rest too
         return batch
+
+    def elapse(self, time: Any, rows: int) -> tuple[Floats | None, float | None]:
+        """What the time since the row before leaves of the model, for each of these rows (`gossamer.clock.elapse`), and
+        the time of the last of them. Nothing changes. Both are None without ``half_life``."""
+        return elapse_rows(self, self.half_life, self._time, time, rows)
 
     def settle(self, X: Any) -> None:
         """Resolve the kernel's parameters that depend on the data, such as ``gamma="scale"``, by these rows, as `learn`
@@ -200,18 +221,19 @@ class Learner(Stored):
 
     def _flat(self, scores: Floats) -> Floats:
         """One score per row as a vector; one per class as a matrix."""
-        return scores if self.loss.target == "label" else scores[:, 0]
+        return scores if self.loss.many else scores[:, 0]
 
-    def learn_one(self, x: Any, y: float | None = None, weight: float = 1.0) -> Any:
+    def learn_one(self, x: Any, y: float | None = None, weight: float = 1.0, time: Any = None) -> Any:
         """Predict and then learn one example; returns its score (or scores). The fast path for single rows."""
         try:
-            score = None if y is True or y is False else self.learn_fast(x, y, weight)
+            score = None if y is True or y is False or time is not None else self.learn_fast(x, y, weight)
         except TypeError:
             score = None
         if score is not None:
             return score
         # the first row, a list, objects, or a bad row: the general path learns it or raises
-        scores = self.learn([x], None if y is None else [y], None if weight == 1.0 else [weight])
+        given = None if time is None else [time]
+        scores = self.learn(_as_batch(x), None if y is None else [y], None if weight == 1.0 else [weight], time=given)
         assert isinstance(scores, np.ndarray)
         return scores[0] if scores.ndim == 2 else float(scores[0])
 
@@ -240,7 +262,7 @@ class Learner(Stored):
             score = None
         if score is not None:
             return score
-        scores = self.score([x])
+        scores = self.score(_as_batch(x))
         return scores[0] if scores.ndim == 2 else float(scores[0])
 
     def variance(self, X: Any) -> Floats:
@@ -256,7 +278,7 @@ class Learner(Stored):
         found = []
         # row by row, so that the rounding of a row does not depend on the others
         for part in chunks(len(X), 1024 if self.budget.space else 1):
-            rows = X[part].astype(np.float64) if isinstance(X, np.ndarray) else X[part]
+            rows = X[part].astype(np.float64) if isinstance(X, TABLES) else X[part]
             kappas = np.asarray(kernel.diag(rows), dtype=np.float64)
             if state is not None and learned is not None:
                 kappas = self.rule.variance(self.budget.values(kernel, state.points, rows), kappas, learned)
@@ -274,21 +296,22 @@ class Learner(Stored):
         if not isinstance(machine, Trees):
             raise _checks.wrong(self, "backend", "'native trees' for effects", self.backend)
         effects = machine.effects(X)
-        return effects if self.loss.target == "label" else effects[:, :, 0]
+        return effects if self.loss.many else effects[:, :, 0]
 
     # ------------------------------------------------------------------------------------------------- checking
 
     def check_rows(self, X: Any) -> Any:
-        """X as it is learned and scored: an array of floats, or a list of objects; nothing bad gets past here."""
+        """X as it is learned and scored: an array of floats, sparse rows, or a list of objects; nothing bad gets past
+        here."""
         objects = getattr(self.kernel, "objects", False)
-        if self.kernel.takes_any() and (objects or not _checks.is_table(X)):
+        if self.kernel.takes_any() and (objects or not _checks.is_table(X)) and not isinstance(X, SparseRows):
             X = list(X)
             if not X:
                 raise _checks.wrong(self, "X", "at least one row", 0)
             if self._width is not None:
                 raise _checks.wrong(self, "X", f"a matrix with {self._width} features, as before", X[0])
             return X
-        X = _checks.matrix(self, X, self._width, finite=False)
+        X = self._as_table(X)
         if not len(X):
             raise _checks.wrong(self, "X", "at least one row", X.shape)
         machine = self._machine
@@ -298,9 +321,9 @@ class Learner(Stored):
             if X.dtype != machine.dtype:
                 with np.errstate(over="ignore"):
                     X = X.astype(machine.dtype)
-        row, norm = _core.longest_row(X)  # one pass over X for both questions
-        if not math.isfinite(norm) and not _core.all_finite(X):
-            raise _checks.not_finite(self, X)
+        row, norm = longest_row(self, X)
+        if machine is not None and machine.sparse and not isinstance(X, SparseRows):
+            X = from_array(X)
         if not self.kernel.takes_any():
             self.kernel.check_domain(self, X)
             by_norm = self.kernel.by_norm
@@ -308,6 +331,24 @@ class Learner(Stored):
                 self._check_peaks(X[row : row + 1] if by_norm else X, row if by_norm else 0)
                 self._longest = norm
         return X
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether the non-zeros of sparse rows are learned as they are: the kernel is made of products and differences
+        of rows, the budget keeps points, and the rows before, if there are any, were sparse too."""
+        machine = self._machine
+        if machine is not None:
+            return machine.sparse
+        return self.kernel.takes_sparse() and not self.budget.space and self._wish != "trees"
+
+    def _as_table(self, X: Any) -> Any:
+        """Validate rows of numbers: a matrix, or sparse rows where they are kept."""
+        if not self.takes_sparse or not (issparse(X) or isinstance(X, SparseRows)):
+            return _checks.matrix(self, X, self._width, finite=False)
+        if isinstance(X, SparseRows):
+            _checks.check_width(self, X.shape, self._width)
+            return X
+        return sparse_rows(self, X, self._width)
 
     def _check_peaks(self, X: Array, first: int) -> None:
         """Raise for a row whose k(x, x) is not finite; ``first``: the number of the first of these rows."""
@@ -323,6 +364,8 @@ class Learner(Stored):
             return None
         if y is None:
             raise _checks.wrong(self, "y", f"given for {type(self.loss).__name__}", None)
+        if isinstance(self.loss, Several):
+            return _checks.targets(self, y, rows, self.loss.targets, self.loss.base.target == "binary")
         targets = _checks.vector(self, "y", y, rows)
         if self.loss.target == "binary":
             _checks.signs(self, targets)
@@ -353,22 +396,23 @@ class Learner(Stored):
         machine = self._machine
         if machine is None:
             return default
-        return ask(machine) if isinstance(machine, Native) else run_shared(self, lambda: ask(machine))
+        alone = isinstance(machine, Native) and self.half_life is None
+        return ask(machine) if alone else run_shared(self, lambda: ask(machine))
 
     def _number(self, name: str, default: float) -> Any:
         return self._query(lambda machine: machine.number(name), default)
 
     @property
     def points(self) -> Any:
-        """The support points, one per slot."""
-        return self._query(lambda machine: machine.points(), np.zeros((0, 0)))
+        """The support points, one per slot; of sparse rows a CSR array."""
+        return to_scipy(self._query(lambda machine: machine.points(), np.zeros((0, 0))))
 
     @property
     def coefs(self) -> Floats:
         """The effective coefficients, one per support point; with several classes, a row for each class."""
         nothing = np.zeros((getattr(self.loss, "classes", None) or 1, 0))
         coefs: Floats = self._query(lambda machine: machine.coefs(), nothing)
-        return coefs if self.loss.target == "label" else coefs[0]
+        return coefs if self.loss.many else coefs[0]
 
     @property
     def births(self) -> Array:
@@ -432,7 +476,7 @@ class Learner(Stored):
         waiting = self._waiting
         if waiting is not None:
             return waiting.copy()
-        found: State | None = self._query(lambda machine: machine.state(), None)
+        found: State | None = self._query(lambda machine: machine.state().replace(time=self._time), None)
         return found
 
     def retire(self) -> None:
@@ -448,7 +492,7 @@ class Learner(Stored):
 
     def _restore(self, state: State | None) -> None:
         if state is None:
-            self._width = None
+            self._width = self._time = None
             self._use(None)
             return
         check_state(self, state)
@@ -464,13 +508,15 @@ class Learner(Stored):
         except BaseException:
             self.kernel, self.budget = kernel, budget
             raise
-        self._width = points.shape[1] if isinstance(points, np.ndarray) else None
+        self._width = points.shape[1] if isinstance(points, TABLES) else None
+        self._time = state.time
         self._use(machine)
 
     def _parameters(self) -> dict[str, Any]:
         average = {"all": True, "sparse": "sparse", None: False}[self.average]
         four = {"kernel": self.kernel, "loss": self.loss, "rule": self.rule, "budget": self.budget}
-        return {**four, "average": average, "track_norm": self.track_norm, "backend": self._wish}
+        half_life = {} if self.half_life is None else {"half_life": to_plain(self.half_life)}
+        return {**four, "average": average, "track_norm": self.track_norm, "backend": self._wish, **half_life}
 
     def _learned(self) -> dict[str, Any]:
         state = self.state()
@@ -486,10 +532,10 @@ class Learner(Stored):
         else:  # loading must not cost more than the file: build the engine at its first use
             self._use(None)
             self._waiting = state
-            self._width = state.points.shape[1]
+            self._width, self._time = state.points.shape[1], state.time
 
     def __getstate__(self) -> dict[str, Any]:
-        hidden = ("_made", "_waiting", "_width", "_longest", "learn_fast", "score_fast")
+        hidden = ("_made", "_waiting", "_width", "_time", "_longest", "learn_fast", "score_fast")
         return {"state": self.state(), **{name: value for name, value in self.__dict__.items() if name not in hidden}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -499,6 +545,11 @@ class Learner(Stored):
 
     def __repr__(self) -> str:
         return f"Learner({self.kernel}, {self.loss}, {self.rule}, {self.budget})"
+
+
+def _as_batch(x: Any) -> Any:
+    """One example as rows; a sparse matrix of one row is that already."""
+    return x if issparse(x) and x.ndim == 2 else [x]
 
 
 def _no_fast_path(*_: Any) -> None:

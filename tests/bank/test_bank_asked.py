@@ -6,7 +6,7 @@ from sklearn.base import clone
 from test_bank import KEYS, keyed, last_of, same_models
 from test_estimators import ADDITIVE, CLASSIFIERS, DETECTORS, FOUND, MANY, data, made, name_of
 
-from gossamer import OnlineScaler, SILKClassifier, SILKRegressor, pipeline
+from gossamer import OnlineScaler, SILKRegressor, pipeline
 from gossamer.bank import ModelBank, UnknownKeyError
 from gossamer.kernels import Gaussian
 
@@ -104,11 +104,28 @@ def test_probabilities(part, classes, given):
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
 
-def test_no_probabilities():
-    bank = ModelBank(SILKClassifier(Gaussian(0.5)))
-    bank.learn(["a", "a"], [[0.0], [1.0]], ["x", "y"])
-    with pytest.raises(ValueError, match="predict_proba"):
-        bank.predict_proba(["a"], [[0.0]])
+@pytest.mark.parametrize("part", FOUND, ids=name_of)
+def test_how_sure_a_model_is(part):
+    """Intervals, sets and p-values are those of the estimator of each key; verbs of other tasks are refused."""
+    X, y = data(part, classes=3 if part in MANY else 2, count=60)
+    bank, keys = ModelBank(made(part)), keyed(60)
+    bank.learn(keys, X, y)
+    verbs = {"classification": "predict_set", "regression": "predict_interval", "novelty": "score_pvalue"}
+    own = verbs.pop(bank.template.task)
+    asked = {} if own == "score_pvalue" else {"coverage": [0.5, 0.9]}
+    found = getattr(bank, own)(keys, X, **asked)
+    for key in KEYS:
+        at, model = keys == key, bank.model(key)
+        columns = np.isin(bank.classes_, model.classes_) if own == "predict_set" else slice(None)
+        assert np.array_equal(
+            found[at][:, columns] if own == "predict_set" else found[at], getattr(model, own)(X[at], **asked)
+        )
+        assert own != "predict_set" or not found[at][:, ~columns].any()
+    for verb in verbs.values():
+        with pytest.raises(ValueError, match=verb):
+            getattr(bank, verb)(keys, X)
+    nobody = getattr(bank, own)(["nobody"], X[:1], unknown="default")
+    assert not nobody.any() if own == "predict_set" else np.isnan(nobody).all()
 
 
 @pytest.mark.parametrize("part", FOUND, ids=name_of)

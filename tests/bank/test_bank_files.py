@@ -10,7 +10,7 @@ from sklearn.base import clone
 from test_bank import KEYS, keyed
 from test_estimators import ADDITIVE, FOUND, MANY, data, made, name_of
 
-from gossamer import NewtonRegressor, OnlineScaler, SILKClassifier, SILKRegressor, pipeline
+from gossamer import NewtonRegressor, OnlineScaler, SILKClassifier, SILKRegressor, _core, pipeline
 from gossamer.bank import ModelBank
 from gossamer.bank.compact import HEAD, INVERSE, MAGIC
 from gossamer.budgets import Oldest, Project
@@ -51,6 +51,11 @@ def sealed(body):
     return MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
 
+def tail(state):
+    """The bytes of the certainty, at the end: the numbers that were changed, and a bit for each."""
+    return 16 + 8 * int.from_bytes(state[-16:], "little").bit_count()
+
+
 @pytest.mark.filterwarnings("ignore::gossamer.DivergenceWarning")
 def test_an_inverse_from_outside():
     """A Q that no model can have is refused, with the right checksum too; one that is only wrong may spoil the model,
@@ -60,6 +65,7 @@ def test_an_inverse_from_outside():
     bank.learn(["a"] * 200, X, y)
     good = bank.dump("a")
     state, numbers = good[8:], 6 * 7 // 2
+    state, sure = state[: -tail(state)], state[-tail(state) :]
     inverse = np.frombuffer(state[-8 * numbers :]).copy()
     learner = bank.model("a").learner_
     triangle = np.linalg.inv(learner.kernel(learner.points, learner.points))[np.tril_indices(6)]
@@ -68,21 +74,24 @@ def test_an_inverse_from_outside():
     def with_inverse(place, value):
         changed = inverse.copy()
         changed[place] = value
-        return state[: -8 * numbers] + changed.tobytes()
+        return state[: -8 * numbers] + changed.tobytes() + sure
 
     flags = HEAD.size - 8 + 2  # behind the version and the bytes of a number
     without = bytearray(state)
     without[flags] ^= INVERSE
     wrong = [with_inverse(place, value) for place in (1, numbers - 1) for value in (np.nan, np.inf)]
     wrong += [with_inverse(place, value) for place in (0, 2, numbers - 1) for value in (0.0, -1.0)]
-    wrong += [state[:-8], state[:-1], state[: -8 * numbers], state + bytes(8), bytes(without)]
+    wrong += [part + sure for part in (state[:-8], state[:-1], state[: -8 * numbers], state + bytes(8), bytes(without))]
+    wrong += [state + part for part in (sure[8:], sure[:-1], sure[:-16], sure + bytes(8), b"")]
+    wrong += [state + np.array(value).tobytes() + sure[8:] for value in (np.nan, 7.0)]  # a share of misses
     for body in wrong:
         with pytest.raises(ValueError, match="must be"):
             bank.put("a", sealed(body))
     assert bank.dump("a") == good
     plain = ModelBank(SILKRegressor(Gaussian(0.5), budget=6))
     plain.learn(["a"] * 200, X, y)
-    claimed = bytearray(plain.dump("a")[8:] + inverse.tobytes())
+    own = plain.dump("a")[8:]
+    claimed = bytearray(own[: -tail(own)] + inverse.tobytes() + own[-tail(own) :])
     claimed[flags] |= INVERSE
     with pytest.raises(ValueError, match="must be"):
         plain.put("a", sealed(bytes(claimed)))
@@ -100,15 +109,16 @@ def test_a_metric_from_outside():
     assert bank.backend == "native"
     good = bank.dump("a")
     state, length = good[8:], (6 * 7 // 2).to_bytes(8, "little")
+    state, sure = state[: -tail(state)], state[-tail(state) :]
     metric = bank.model("a").learner_.state().rule["metric"].tobytes()
     assert state.count(length) == 1
     assert state.endswith(metric)
-    bank.put("a", sealed(state))
+    bank.put("a", sealed(state + sure))
     for rows in range(6):
         numbers = rows * (rows + 1) // 2
         fewer = state[: -len(metric)] + metric[: 8 * numbers]
         with pytest.raises(ValueError, match="must be"):
-            bank.put("a", sealed(fewer.replace(length, numbers.to_bytes(8, "little"))))
+            bank.put("a", sealed(fewer.replace(length, numbers.to_bytes(8, "little")) + sure))
     assert bank.dump("a") == good
 
 
@@ -131,13 +141,16 @@ def test_saved_estimators_can_be_put(part):
 
 
 def test_states_are_small():
-    """A model of 100 points with 20 features in float32: what its numbers take, and at most 200 bytes besides."""
+    """A model of 100 points with 20 features in float32: what its numbers take, at most 200 bytes besides, and as many
+    numbers as say how sure it is."""
     X = np.random.default_rng(0).normal(size=(300, 20)).astype(np.float32)
     for budget, inverse in ((100, 0), (Project(100), 8 * 100 * 101 // 2)):
         bank = ModelBank(SILKRegressor(Gaussian(0.05), budget=budget))
         bank.learn(["a"] * 300, X, X[:, 0])
         assert len(bank.model("a").support_vectors_) == 100
-        assert len(bank.dump("a")) <= 100 * (20 * 4 + 8 + 4) + inverse + 200
+        sure = tail(bank.dump("a"))
+        assert sure <= 16 + 8 * len(_core.Certainty("regression").state())
+        assert len(bank.dump("a")) <= 100 * (20 * 4 + 8 + 4) + inverse + 200 + sure
 
 
 @pytest.mark.parametrize("memory", [None, 3000])

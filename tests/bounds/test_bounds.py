@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import theorems_conformal
 import theorems_ilk
 import theorems_mixture
 import theorems_newton
@@ -24,13 +25,13 @@ EXAMPLES = {
     "rivals": Rivals(margin=1.0, norm=2.0, kappa=1.0, rounds=100), "kept": 3, "rounds": 50, "size": 4,
     "confidence": 0.9, "margin": 0.5, "rate": 0.5, "reg": 0.5, "radius": 2.0, "nu": 0.1, "alpha": 0.5,
     "margin_errors": 2, "share": 0.01, "entry": 0.1, "weight": 0.5, "experts": 4, "switches": 2, "newcomers": 3,
-    "arrivals": 1,
+    "arrivals": 1, "missed": 0.1, "step": 0.01,
 }  # fmt: skip
 
 
 def test_every_bound_has_a_case_and_a_broken_twin():
     assert set(CASES) == set(BROKEN) == set(bounds.ALL)
-    modules = (theorems_ilk, theorems_mixture, theorems_newton, theorems_norma, theorems_projection)
+    modules = (theorems_conformal, theorems_ilk, theorems_mixture, theorems_newton, theorems_norma, theorems_projection)
     found = {function.__module__ for every in CASES.values() for function in every}
     assert found == {module.__name__ for module in modules}
 

@@ -1,7 +1,8 @@
 """Runs the command line in processes that start at once: forks of one that has imported everything.
 
 A request is a line of JSON: ``arguments``, ``stdin`` (a file that is piped in), ``stderr`` (a file), and ``signal``
-with ``after``, the seconds until it is sent. The answer is a line: the exit code, or minus the signal that ended it.
+with ``after``, the seconds until it is sent, and if that is not enough the ``lines`` that a ``file`` must have. The
+answer is a line: the exit code, or minus the signal that ended it.
 """
 
 import json
@@ -11,6 +12,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+
+def _wait_for_lines(path: str | None, lines: int) -> None:
+    """Until a file has so many, at most a minute: a machine may have other work."""
+    for _ in range(600):
+        if path is None or (Path(path).exists() and len(Path(path).read_text().splitlines()) >= lines):
+            return
+        time.sleep(0.1)
+
 
 if __name__ == "__main__":
     from gossamer.cli import compare, main, predict, run  # noqa: F401 (so that forks have them)
@@ -39,6 +49,7 @@ if __name__ == "__main__":
                 os._exit(99)
         if "signal" in request:
             time.sleep(request["after"])
+            _wait_for_lines(request.get("file"), request.get("lines", 0))
             os.kill(pid, request["signal"])  # not waited for yet, so it is there
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 

@@ -67,7 +67,9 @@ def test_a_slow_pipe_is_learned_as_it_comes(ending, command, tmp_path):
         (tmp_path / "data.csv").write_text("".join(lines))
     out = tmp_path / "out.csv"
     arguments = ["run", "-", "--target", "y", "--out", out, "--quiet"]
-    assert command.killed(2.0, *arguments, stdin=str(tmp_path / "data.csv"), open=4) == -9
+    # the pipe stays open for longer than anybody waits
+    waited = {"file": str(out), "lines": 1101}
+    assert command.killed(0.1, *arguments, stdin=str(tmp_path / "data.csv"), open=70, **waited) == -9
     assert len(out.read_text().splitlines()) == 1101
 
 

@@ -387,7 +387,7 @@ def test_metrics_by_name(tmp_path, capsys):
     first = [float(line.split()[1]) for line in out.splitlines()[1:]]
     assert first == sorted(first, reverse=True)
     assert told(capsys, "run", data, "--target", "y", "--metrics", "fame")[0] == 2
-    assert told(capsys, "run", data, "--target", "y", "--learner", "silk", "--metrics", "log_loss")[0] == 2
+    assert told(capsys, "run", data, "--target", "y", "--metrics", "coverage")[0] == 2
     assert told(capsys, "run", data, "--target", "a", "--positive", "1")[0] == 2
 
 
@@ -445,11 +445,12 @@ def test_errors_speak_of_what_was_typed(tmp_path, capsys):
 
 
 def test_the_shell_and_the_library_have_the_same_defaults():
-    """What `usual` changes is what a stream needs, a budget and an offset; C and the rest are the estimators'."""
+    """What `usual` changes is what a stream needs, a budget, an offset, and detectors that do not learn anomalies that
+    last; C and the rest are the estimators'."""
     for task in parts.FACES:
         for name, part in parts.learners(task).items():
             defaults = inspect.signature(part.__init__).parameters
-            assert set(parts.usual(name, task, defaults)) <= {"budget", "fit_intercept"}
+            assert set(parts.usual(name, task, defaults)) <= {"budget", "fit_intercept", "skip"}
 
 
 def test_pictures_take_their_path_in_its_place_and_by_name(tmp_path):
@@ -459,7 +460,7 @@ def test_pictures_take_their_path_in_its_place_and_by_name(tmp_path):
         if inspect.isfunction(part) and part.__module__.startswith(plots.__name__) and not name.startswith("_")
         and "path" in inspect.signature(part).parameters
     }  # fmt: skip
-    assert set(found) >= {"trace", "effects", "weights"}
+    assert set(found) >= {"trace", "effects", "weights", "reliability", "intervals"}
     for parameters in found.values():
         assert parameters["path"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         assert parameters["path"].default is None

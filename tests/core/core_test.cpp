@@ -19,6 +19,7 @@
 #include "core_trees.hpp"
 #include "core_video.hpp"
 #include "features/finite.hpp"
+#include "engine/clock.hpp"
 #include "engine/learner.hpp"
 #include "engine/saved.hpp"
 #include "engine/scaler.hpp"
@@ -483,7 +484,7 @@ template <class T> void scaler() {
             std::vector<double> weight(3);
             const auto run = [&](int which, const T* from, T* to, int count) {
                 weight[which] = scale_rows<T>(from, to, count, features, mean[which].data(), squares[which].data(),
-                                              weight[which], 0.9, flags & 1, flags & 2);
+                                              weight[which], 0.9, nullptr, flags & 1, flags & 2);
             };
             run(0, x.data(), whole.data(), rows);
             for (int t = 0; t < rows; ++t) run(1, &x[t * features], &single[t * features], 1);
@@ -496,6 +497,18 @@ template <class T> void scaler() {
         }
 }
 
+// halves are exact, nothing is left after 128 of them, and the bits are those of every machine
+void clock_time() {
+    std::vector<double> times, fades(2000);
+    for (int t = 0; t < 2000; ++t) times.push_back(t == 0 ? 0.0 : times.back() + (t % 7) * 0.37 * t);
+    fade_rows(times.data(), times.size(), NAN, 1000.0, fades.data());
+    hashes.tell("a clock", fades);
+    expect(fades[0] == 1 && fades[7] == 1, "equal times");
+    for (int n = 0; n < 200; ++n) expect(halve(n) == (n < 128 ? std::ldexp(1.0, -n) : 0.0), "a half-life");
+    for (double x = 0; x < 100; x += 0.37)
+        expect(std::abs(halve(x) / std::exp2(-x) - 1) < 4e-16, "a part of a half-life");
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -504,6 +517,7 @@ int main(int count, char** words) {
     everything<float>();
     scaler<double>();
     scaler<float>();
+    clock_time();
     errors();
     failures += test_trees() + test_ranking() + test_moves() + test_video() + test_bank();
     std::fprintf(stderr, "%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);

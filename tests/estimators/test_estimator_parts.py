@@ -213,16 +213,12 @@ def test_equals_its_parts_with_three_classes(part):
 
 @pytest.mark.parametrize("part", CLASSIFIERS, ids=name_of)
 def test_probabilities(part):
-    """With the logistic loss, probabilities of one, two and three classes sum to 1 and agree with predict."""
-    model = made(part)
-    if "loss" not in inspect.signature(part).parameters:
-        assert not hasattr(model, "predict_proba")
-        return
-    assert hasattr(made(part, loss="hinge"), "predict_proba") == (part is gossamer.NewtonClassifier)  # by its variance
-    for classes in (1, 2, 3):
+    """With every loss, probabilities of one, two and three classes sum to 1 and agree with predict."""
+    losses = [{"loss": loss} for loss in LOSSES] if "loss" in inspect.signature(part).parameters else [{}]
+    for classes, loss in itertools.product((1, 2, 3) if part in MANY else (1, 2), losses):
         X, y = data(part, max(classes, 2))
         y = np.full(len(X), "b") if classes == 1 else y
-        model = made(part, loss="logistic").fit(X, y)
+        model = made(part, **loss).fit(X, y)
         shares = model.predict_proba(X)
         assert shares.shape == (len(X), classes)
         np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-14)
@@ -315,6 +311,7 @@ def test_nu_needs_a_level(part, loss):
 
 #: Two values of each parameter, at least one of which shows.
 VALUES = {
+    "half_life": (None, "1 hour", "9 hours"), "class_weight": (None, "balanced", {"b": 5.0}),
     "kernel": (Gaussian(0.5), Polynomial(2, 0.3)), "rate": (0.3, 0.1), "reg": (0.1, 0.01), "margin": (1.0, 0.4),
     "nu": (0.1, 0.4), "schedule": ("constant", FALLING), "fit_intercept": (False, True), "budget": (4, 2),
     "average": ("fit", False, True, "sparse"), "n_passes": (1, 2), "shuffle": (True, False), "random_state": (0, 1),
@@ -323,7 +320,7 @@ VALUES = {
     "noise": (0.1, 1.0), "forgetting": (1.0, 0.9),
     "memory": (0.95, 0.2), "radius": (None, 0.5), "variant": ("PA-I", "PA", "PA-II"), "alpha": (0.9, 0.4),
     "B": (None, 0.1), "aggressive": (False, True), "method": ("silk", "projection"), "rescale": (False, True),
-    "scale_target": (True, False), "rule": ("implicit:C=0.5", "gradient:rate=0.3", "svmd"),
+    "scale_target": (True, False), "skip": (None, 0.3), "rule": ("implicit:C=0.5", "gradient:rate=0.3", "svmd"),
     "weights": (None, (1.0, 0.3)), "products": ((), [(0, 1)], [(1, 1)]), "differences": ((), [(0, 1)]),
 }  # fmt: skip
 
@@ -338,7 +335,8 @@ def behaviour(part, parameters, classes):
     """What a model says after fit, or None where the parameters do not go together."""
     X, y = data(part, classes, seed=3)
     try:
-        model = part(**{"kernel": Gaussian(0.5), **parameters}).fit(X, y)
+        when = {} if parameters.get("half_life") is None else {"time": 600.0 * np.arange(len(X))}
+        model = part(**{"kernel": Gaussian(0.5), **parameters}).fit(X, y, **when)
     except ValueError:
         return None
     said = model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from parts import compiled_kernel
+from sklearn.utils import get_tags
 from test_estimators import DETECTORS, FOUND, MANY, REGRESSORS, name_of
 
 from gossamer import ParameterError, SILKClassifier, _checks
@@ -100,7 +101,8 @@ def test_bad_targets(part, form):
     nan = y.astype(float)
     nan[-1] = np.nan
     mixed = np.array([*y[:-1], "x"], dtype=object)
-    for bad in (y[1:], np.append(y, y), nan, mixed, np.ones((ROWS, 2)), [[1.0], [1.0, 2.0]], None):
+    matrix = np.ones((ROWS, 2, 2) if get_tags(part()).target_tags.multi_output else (ROWS, 2))
+    for bad in (y[1:], np.append(y, y), nan, mixed, matrix, [[1.0], [1.0, 2.0]], None):
         model = part(compiled_kernel(part))
         for call in (model.fit, model.partial_fit, model.predict_learn):
             fails(part, "y", lambda call=call, bad=bad: call(X, bad))

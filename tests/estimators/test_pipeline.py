@@ -141,11 +141,16 @@ def test_third_class_and_classes():
 
 
 def test_probabilities():
-    """predict_proba is there where the model has it."""
+    """predict_proba, predict_set and predict_interval are there where the model has them, and are the model's."""
     X, y = data(SILKClassifier)
-    model = pipeline(OnlineScaler(), SILKClassifier(loss="logistic")).partial_fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-    assert not hasattr(made(SILKClassifier), "predict_proba")
+    model = pipeline(OnlineScaler(), SILKClassifier()).partial_fit(X, y)
+    Z = model[0].transform(X)
+    for verb in ("predict_proba", "predict_set"):
+        assert np.array_equal(getattr(model, verb)(X), getattr(model[-1], verb)(Z))
+        assert not hasattr(made(SILKRegressor), verb)
+    numbers = made(SILKRegressor).partial_fit(*data(SILKRegressor))
+    assert numbers.predict_interval(X, coverage=[0.8, 0.9]).shape == (len(X), 2, 2)
+    assert not hasattr(model, "predict_interval")
 
 
 @every_model

@@ -52,7 +52,7 @@ class Limited:
 
 def run_batch(case: Case, first: int, last: int, board: mmap.mmap, out: int) -> None:
     """The cases first ... last - 1, in a child; what comes of each goes to a pipe."""
-    with os.fdopen(out, "w") as told:
+    with os.fdopen(out, "w", buffering=1) as told:  # what was found before a crash is kept
         for number in range(first, last):
             board[:8] = struct.pack("<q", number)
             signal.setitimer(signal.ITIMER_PROF, SECONDS * (10 if sanitized() else 1))  # ends the process

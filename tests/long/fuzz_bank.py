@@ -29,7 +29,9 @@ import forge
 import numpy as np
 
 from gossamer import (
+    AutoRegressor,
     KernelPerceptron,
+    NewtonClassifier,
     NORMADetector,
     OnlineScaler,
     SILKClassifier,
@@ -50,6 +52,8 @@ MODELS: dict[str, Any] = {
     "alarms": NORMADetector(Gaussian(0.5), budget=3),
     "estimators": SILKRegressor(Gaussian(0.5), budget=3, average="sparse"),
     "dictionary": pipeline(OnlineScaler(), SILKClassifier(Gaussian(0.5), budget=Nystrom(3))),
+    "metrics": pipeline(OnlineScaler(), NewtonClassifier(Gaussian(0.5), budget=3)),
+    "mixtures": AutoRegressor(budget=3),
 }
 #: What an earlier change may lead to.
 IN_THE_WAY = (sqlite3.Error, IndexError, TypeError, ValueError, AttributeError, RecursionError, struct.error)
@@ -60,7 +64,7 @@ GIVEN = {"given": ["x", "y", "z"]}
 def rows(name: str, count: int = 24) -> tuple[list[Any], Any, Any]:
     rng = np.random.default_rng(0)
     keys, X = [KEYS[i] for i in rng.integers(0, 4, count)], rng.normal(size=(count, 2))
-    if name in ("classes", "given", "dictionary"):
+    if name in ("classes", "given", "dictionary", "metrics"):
         return keys, X, np.array(["x", "y", "z"])[rng.integers(0, 3, count)]
     if name == "widths":
         return keys, X, X[:, 0] > 0

@@ -25,6 +25,7 @@ import numpy as np
 
 from gossamer import (
     AdditiveRegressor,
+    AutoClassifier,
     KernelPerceptron,
     NewtonClassifier,
     NORMADetector,
@@ -93,6 +94,7 @@ MODELS: dict[str, tuple[Callable[[], Any], str, float]] = {
     "Newton, Project": (lambda: second(Project(64), 1.0), "label", 0.3),
     "Newton, Project, forgetting": (lambda: second(Project(64), 0.9999), "label", 0.3),
     "Newton, Merge, forgetting": (lambda: second(Merge(64), 0.9999), "label", 0.05),
+    "Auto": (lambda: AutoClassifier(budget=16), "label", 0.01),
     "SILK, regression": (lambda: SILKRegressor(Gaussian(4.0), C=0.3, reg=1e-3, budget=Project(64)), "number", 0.5),
     "additive, trees": (lambda: AdditiveRegressor(reg=1e-3, products=[(0, 1)], budget=200), "number", 0.05),
     "NORMA novelty": (lambda: NORMADetector(Gaussian(4.0), nu=0.05, budget=64), "none", 1.0),

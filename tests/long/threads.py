@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 import gossamer
-from gossamer import Learner, OnlineScaler, pipeline, store
+from gossamer import Learner, Mixture, OnlineScaler, pipeline, store
 from gossamer._locks import run_shared
 from gossamer.bank import ModelBank
 from gossamer.budgets import Fourier, Nystrom, Project, Smallest
@@ -41,7 +41,7 @@ from gossamer.estimators.base import Online
 from gossamer.evaluate import Prequential, prequential
 from gossamer.kernels import Additive, Custom, Exponential, Gaussian, Linear
 from gossamer.losses import Hinge, Novelty, Squared
-from gossamer.rules import Gradient, Implicit
+from gossamer.rules import Gradient, Implicit, Newton
 from gossamer.streams import open_stream
 from gossamer.video import BackgroundSubtractor
 
@@ -264,6 +264,37 @@ def bank(model: Any, **options: Any) -> Subject:
     return subject
 
 
+def mixture(made: Mixture) -> Subject:
+    subject = Subject({}, lambda: run_shared(made, lambda: made.n_features_in_))
+
+    def learn(chance: random.Random) -> None:
+        part = rows(chance)
+        check(len(made.predict_learn(X[part], Y[part])) == len(X[part]), "shares for each row")
+        subject.learned.append(len(X[part]))
+
+    def predict(chance: random.Random) -> None:
+        part = rows(chance)
+        shares = made.predict_proba(X[part])
+        check(np.allclose(shares.sum(axis=1), 1.0), "probabilities")
+        check(set(made.predict(X[part]).tolist()) <= {0, 1, 2, 3}, "labels")
+
+    made.partial_fit(X[:40], Y[:40])
+    subject.learned.append(40)
+    subject.verbs = {
+        "learn": learn, "predict": predict, "ask": lambda _: check(abs(made.weights_.sum() - 1) < 1e-9, "weights"),
+        "store": lambda _: store.loads(made.to_bytes()).predict(X[:3]), "explain": lambda _: made.explain(),
+        "pickle": lambda _: pickle.loads(pickle.dumps(made)).predict(X[:3]),
+        "copy": lambda _: copy.deepcopy(made).predict(X[:3]),
+    }  # fmt: skip
+
+    def end() -> None:
+        seen = {model.n_seen_ for model in made.models_}
+        check(seen == {sum(subject.learned)}, "each row learned once by each model")
+
+    subject.end = end
+    return subject
+
+
 def river_model(name: str) -> Subject:
     from gossamer import river
     from gossamer.river import models
@@ -420,6 +451,7 @@ def kinds() -> dict[str, Callable[[], Subject]]:
         "learner trees": lambda: learner(
             Learner(Additive(Exponential() + Linear()), Hinge(), rule, Smallest(30), backend="trees", track_norm=True)
         ),
+        "learner newton": lambda: learner(Learner(Gaussian(0.5), Squared(), Newton(0.5, 0.999), Project(20))),
         "learner nystrom": lambda: learner(Learner(Gaussian(0.5), Hinge(), rule, Nystrom(30))),
         "learner fourier": lambda: learner(Learner(Gaussian(0.5), Hinge(), rule, Fourier(30))),
         "learner numpy": lambda: learner(Learner(Gaussian(0.5), Hinge(), rule, Smallest(20), backend="numpy")),
@@ -433,6 +465,11 @@ def kinds() -> dict[str, Callable[[], Subject]]:
             path=os.path.join(tempfile.mkdtemp(prefix="gossamer-threads-"), "bank.sqlite"),
         ),
         "bank estimators": lambda: bank(gossamer.NORMADetector(Gaussian(0.5), budget=20, average=True), memory=500_000),
+        "bank newton": lambda: bank(gossamer.NewtonClassifier(Gaussian(0.5), budget=20), memory=200_000),
+        "bank auto": lambda: bank(gossamer.AutoClassifier(budget=4), memory=2_000_000),
+        "mixture": lambda: mixture(
+            Mixture([silk(Gaussian(0.5), budget=20), gossamer.NewtonClassifier(Gaussian(0.5), budget=20)])
+        ),
         "video": subtractor,
         "video norma": lambda: subtractor(rule="norma", light=False, shadows=False),
         "stream": stream,

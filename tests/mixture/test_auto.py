@@ -12,7 +12,7 @@ from test_estimators import MIXTURES, name_of
 import gossamer
 from gossamer import AutoClassifier, AutoRegressor, river, store
 from gossamer.bank import ModelBank
-from gossamer.kernels import Matern
+from gossamer.kernels import Gaussian, Linear, Matern
 from gossamer.mixture import roster
 from gossamer.mixture.costs import expert_bytes, fit_limits
 
@@ -22,6 +22,7 @@ CASES = {
     "two": (AutoClassifier, {}, 2),
     "three": (AutoClassifier, {}, 3),
     "plain": (AutoClassifier, {"scale": False, "n_jobs": 2}, 3),
+    "scale": (AutoClassifier, {"kernel": Gaussian() + Linear()}, 2),
     "matern": (AutoClassifier, {"kernel": Matern(1.5, 1.0)}, 2),
     "laplace": (AutoRegressor, {"kernel": "laplace"}, 0),
     "mixed": (AutoRegressor, {"kernel": "mixed", "scale": False}, 0),
@@ -40,6 +41,7 @@ def small(monkeypatch):
     monkeypatch.setattr(roster, "EXPLORE", 64)
     monkeypatch.setattr(roster, "TRIAL", 96)
     monkeypatch.setattr(roster, "MEMORY", 96)
+    monkeypatch.setattr(roster, "PROVEN", 32)
 
 
 def make(case, **more):
@@ -227,21 +229,45 @@ def test_limits():
 
 
 def test_follows_a_change():
-    """After the classes are exchanged, a mixture with young experts is right again within a few hundred rows."""
+    """In a world that nobody has seen, a mixture with young experts is right within a few hundred rows. The world of
+    before, and one with the classes exchanged, sleepers know within tens of rows."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1600, 2))
-    y = (X[:, 0] * X[:, 1] > 0) ^ (np.arange(1600) >= 1000)
+    X = rng.normal(size=(2400, 2))
+    worlds = [X[:, 0] * X[:, 1] > 0, X[:, 0] ** 2 > X[:, 1] ** 2]
+    y = np.concatenate([worlds[0][:1000], worlds[1][1000:1600], ~worlds[0][1600:2000], worlds[0][2000:]])
     wrong = (AutoClassifier(budget=50).predict_learn(X, y) >= 0) != y
     assert wrong[900:1000].mean() < 0.1
-    assert wrong[1300:].mean() < 0.2
     assert wrong[1000:1030].mean() > 0.2  # it cannot know at once
+    assert wrong[1400:1600].mean() < 0.2
+    for start in (1600, 2000):
+        assert wrong[start : start + 10].mean() > 0.2
+        assert wrong[start + 40 : start + 140].mean() < 0.15
+
+
+@pytest.mark.parametrize("case", ["two", "three", "mean", "quantile"])
+def test_sleepers(case):
+    """A world is remembered once, at most `WORLDS` of them; sleepers learn nothing, and go to a file as they are."""
+    X, y = stream(case, 900)
+    turned = X[:, [1, 0, 2]]
+    known = {"classes": np.unique(y)} if CASES[case][2] else {}
+    model, asleep = make(case), []
+    for start in range(0, 900, 60):
+        rows = X if start // 180 % 2 else turned
+        model.partial_fit(rows[start : start + 60], y[start : start + 60], **known)
+        sleepers = [expert for expert in model.learner_._experts if expert.asleep]
+        asleep.append({expert.asleep for expert in sleepers})
+        assert len(sleepers) <= (2 if case == "two" else 1) * len(asleep[-1])
+        assert all(expert.learner.steps <= expert.asleep for expert in sleepers)
+        assert store.loads(model.to_bytes()).to_bytes() == model.to_bytes()
+    assert 1 <= max(map(len, asleep)) <= roster.WORLDS
 
 
 @pytest.mark.parametrize("part", MIXTURES, ids=name_of)
 def test_parameters_are_checked_when_rows_come(part):
     X, y = stream("two" if part is AutoClassifier else "mean", 20)
     bad = {"budget": [0, 2.5], "kernel": ["gauss", 3], "scale": [1, "yes"], "memory": [0.0, -1], "time": [0.0, "x"],
-           "n_jobs": [0, 1.5], "shuffle": ["no"], "random_state": [-1], "quantile": [0.0, 1.0]}  # fmt: skip
+           "n_jobs": [0, 1.5], "shuffle": ["no"], "random_state": [-1], "quantile": [0.0, 1.0],
+           "half_life": [0, "soon"], "class_weight": ["equal", {"no": -1}]}  # fmt: skip
     names = set(part().get_params(deep=False))
     assert names <= set(bad)
     for name in sorted(names):
@@ -269,14 +295,17 @@ def test_river_is_the_same(case):
     assert face.predict_one(dict(zip("abc", X[0], strict=True))) == pytest.approx(model.predict(X[:1])[0])
     face.predict_one({"a": 1.0, "new": 2.0})
     face.learn_one({"a": 1.0, "new": 2.0}, y[0])
+    assert face._raw_memory_usage > 10_000
 
 
-def test_in_a_bank():
-    """A mixture for each key, the same as alone."""
+@pytest.mark.parametrize("memory", [None, 50_000])
+def test_in_a_bank(memory, tmp_path):
+    """A mixture for each key, the same as alone, also where only one fits into memory."""
     X, y = stream("two", 120)
     keys = np.array(["p", "q"])[np.arange(120) % 2]
-    bank = ModelBank(AutoClassifier(budget=8))
-    bank.learn(keys, X, y)
+    bank = ModelBank(AutoClassifier(budget=8), memory=memory, path=None if memory is None else tmp_path / "bank")
+    bank.learn(keys[:60], X[:60], y[:60])
+    bank.learn(keys[60:], X[60:], y[60:])
     alone = AutoClassifier(budget=8).partial_fit(X[::2], y[::2])
     assert np.array_equal(bank.predict(keys[::2], X[::2]), alone.predict(X[::2]))
 

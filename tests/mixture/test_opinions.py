@@ -32,6 +32,15 @@ def made(kind, rows=150, seed=0):
     return scores, rng.uniform(0.3, 3.0, size=(EXPERTS, rows)), y
 
 
+def diverge(scores, variances):
+    """Scores of which some are no numbers: of one expert from some row on, in one row of all."""
+    scores, variances = scores.copy(), variances.copy()
+    scores[1, 60:, 0] = np.nan
+    scores[2, ::7, -1] = np.inf
+    scores[:, 80, :] = np.nan
+    return scores, variances
+
+
 def start(kind, seed=1):
     """Opinions, weights and credits, and an array for the scores of a mixture."""
     weights = np.random.default_rng(seed).dirichlet(np.ones(EXPERTS))
@@ -55,8 +64,11 @@ def test_new_opinions_are_the_same(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("with_variances", [False, True])
-def test_compiled_equals_numpy(kind, weighted, with_variances):
+@pytest.mark.parametrize("diverged", [False, True])
+def test_compiled_equals_numpy(kind, weighted, with_variances, diverged):
     scores, variances, y = made(kind)
+    if diverged:
+        scores, variances = diverge(scores, variances)
     data = (scores, variances if with_variances else None, y)
     importance = np.random.default_rng(2).choice([0.0, 0.3, 1.0, 2.5], len(y)) if weighted else None
     native, spec = start(kind), start(kind)
@@ -71,6 +83,25 @@ def test_compiled_equals_numpy(kind, weighted, with_variances):
     got, expected = run(_core.mix, kind, unlabelled, native), run(mix, kind, unlabelled, spec)
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
     assert all(np.array_equal(a, b) for a, b in zip(before, spec, strict=True))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_expert_that_diverged_is_not_heard(kind, bad):
+    """The mixture is that of the others, the opinion stays as it was, and the weight is lost."""
+    scores, variances, y = made(kind)
+    state, others = start(kind), start(kind)
+    scores[1] = bad
+    out = run(_core.mix, kind, (scores, variances, None), state)
+    rest = [e for e in range(EXPERTS) if e != 1]
+    opinions, weights, credits = (part[rest].copy() for part in others)
+    alone = run(_core.mix, kind, (scores[rest], variances[rest], None), (opinions, weights / weights.sum(), credits))
+    np.testing.assert_allclose(out, alone, rtol=1e-9, atol=1e-12)
+    learned = run(_core.mix, kind, (scores, variances, y), state)
+    assert not np.isnan(learned).any()
+    assert np.isfinite(learned.max(axis=1)).all()
+    assert np.array_equal(state[0][1], others[0][1])
+    assert state[1][1] <= 1e-2 / EXPERTS * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("function", [_core.mix, mix], ids=["compiled", "numpy"])

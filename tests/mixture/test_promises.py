@@ -26,7 +26,7 @@ class Recorder(Weights):
         super().__init__(kind, experts, share, quantile)
         self.run, self.names, self.starts = Mixed(kind, share), list(range(experts)), []
 
-    def learn(self, scores, variances, y, importance=None):
+    def learn(self, scores, variances, y, importance=None, fades=None):
         found = likelihoods(self.kind, scores, variances, y, importance, self.opinions.copy())
         out = np.empty(scores.shape[1:])
         for t in range(len(y)):

@@ -22,12 +22,26 @@ from typing import Any
 
 import numpy as np
 from parts import agree, cut, examples, fitted, stream, width
+from sklearn.base import clone
 from test_estimators import FOUND, MANY, data, made
 
-from gossamer import Learner, OnlineScaler, SILKClassifier, SILKRegressor, pipeline, store
+from gossamer import (
+    AutoClassifier,
+    AutoRegressor,
+    Learner,
+    Mixture,
+    NewtonClassifier,
+    NewtonRegressor,
+    OnlineScaler,
+    SILKClassifier,
+    SILKRegressor,
+    pipeline,
+    store,
+)
 from gossamer.budgets import Auto, Fourier, Merge, Nystrom, Oldest, Project, Smallest
 from gossamer.kernels import Additive, Exponential, Gaussian, Kernel
 from gossamer.losses import Hinge, Multiclass, Softmax, Squared
+from gossamer.mixture import MixedLearner
 from gossamer.rules import SVMD, Gradient, Implicit, Perceptron
 from gossamer.store import files
 from gossamer.video import BackgroundSubtractor
@@ -94,6 +108,41 @@ def _learners() -> dict[str, Learner]:
     return made
 
 
+def mixtures() -> dict[str, Any]:
+    """Mixtures of each kind: with their first experts, about to start all settings, and with a few of all settings."""
+    found: dict[str, Any] = {}
+    X, numbers = data(SILKRegressor, count=66)
+    for kind, counts in {"two": (12, 63, 66), "three": (12,), "mean": (12, 63), "quantile": (12,)}.items():
+        model: Any = AutoRegressor(budget=3, quantile=0.8 if kind == "quantile" else None)
+        y = numbers
+        if kind in ("two", "three"):
+            model, y = AutoClassifier(budget=3), np.digitize(numbers, [0.0, 1.0][: 2 if kind == "three" else 1])
+        for count in counts:
+            model = clone(model).partial_fit(X[:count], y[:count])
+            if count == 66:
+                keep_experts(model.learner_, 3)
+            found[f"{type(model).__name__}, {kind}, {count} rows"] = model
+    found["AutoClassifier, kernel and limits"] = AutoClassifier(Gaussian(0.5), budget=3, memory=1e5, time=100.0)
+    found["AutoRegressor, behind a scaler"] = pipeline(OnlineScaler(), AutoRegressor(budget=3)).partial_fit(
+        X[:12], X[:12, 0]
+    )
+    classifiers = [SILKClassifier(Gaussian(0.5), budget=3), pipeline(OnlineScaler(), NewtonClassifier(budget=3))]
+    found["Mixture, not taught"] = Mixture(classifiers)
+    found["Mixture, classes"] = Mixture(classifiers).partial_fit(X[:12], np.arange(12) % 3)
+    regressors = [SILKRegressor(Gaussian(0.5), budget=3), NewtonRegressor(Gaussian(0.5), budget=3)]
+    found["Mixture, numbers"] = Mixture(regressors).partial_fit(X[:12], X[:12, 0])
+    return found
+
+
+def keep_experts(learner: MixedLearner, count: int) -> None:
+    """Leave the heaviest experts only: a file of all of them is large."""
+    state = learner.state()
+    best = np.argsort(-state.weights)[:count]
+    lists = {name: [getattr(state, name)[i] for i in best] for name in ("settings", "trials", "asleep", "experts")}
+    arrays = {name: getattr(state, name)[best] for name in ("opinions", "sleeping", "credits")}
+    learner.restore(state.replace(**lists, **arrays, weights=state.weights[best] / state.weights[best].sum()))
+
+
 @functools.cache
 def subjects() -> dict[str, bytes]:
     """Stored values by name: small, so that thousands can be forged in a second."""
@@ -104,6 +153,7 @@ def subjects() -> dict[str, bytes]:
         values[f"{part.__name__}, behind a scaler"] = pipeline(OnlineScaler(), made(part, budget=4)).partial_fit(X, y)
         values[f"{part.__name__}, not taught"] = made(part, budget=4)
     X, y = data(SILKRegressor, count=12)
+    values |= mixtures()
     values["scaler"] = OnlineScaler(forget=0.1).partial_fit(X)
     values["two classes"] = SILKClassifier(Gaussian(0.5), budget=4, average=True).partial_fit(X, y > 0)
     logistic = SILKClassifier(Gaussian(0.5), loss="logistic")
@@ -342,9 +392,7 @@ def use(value: Any) -> None:
         warnings.simplefilter("ignore")
         try:
             store.loads(store.dumps(value))
-        except (
-            ValueError
-        ) as error:  # the limit may have no room for the threads of a second model
+        except ValueError as error:  # the limit may have no room for the threads of a second model
             if "could not start" not in str(error):
                 raise
         for found in models(value):
@@ -368,6 +416,10 @@ def work(model: Any) -> None:
         allowed(lambda: model.learn(X, y))
         allowed(lambda: [model.learn_one(X[0], None if y is None else y[0]), model.score_one(X[0])])
         allowed(lambda: [model.points, model.coefs, model.norm, model.level, model.discarded, repr(model)])
+        if isinstance(model, MixedLearner):
+            allowed(lambda: [model.describe(setting) for setting, _, _ in model.experts()])
+            if model.kind == "value":
+                allowed(lambda: model.variance(X))
     elif isinstance(model, OnlineScaler):
         X = np.ones((3, model.__dict__.get("n_features_in_", 2)))
         allowed(lambda: [model.partial_fit(X), model.transform(X), model.learn_transform(X), model.var_])
@@ -376,6 +428,8 @@ def work(model: Any) -> None:
         frame = np.arange(math.prod(shape), dtype=np.uint8).reshape(shape)
         allowed(lambda: [model.score(frame), model.apply(frame), model.getBackgroundImage(), model.compensate(frame)])
         allowed(lambda: [model.apply(frame, 0.01), model.apply(frame, 0), model.state(), repr(model)])
+    elif isinstance(model, Mixture):
+        work_mixture(model)
     elif hasattr(model, "predict_learn"):
         work_estimator(model)
     elif isinstance(model, Kernel):
@@ -404,6 +458,21 @@ def work_estimator(model: Any) -> None:
         for name in ("decision_function", "score_samples", "predict_proba"):
             if hasattr(model, name):
                 allowed(lambda name=name: getattr(model, name)(X))
+
+
+def work_mixture(model: Mixture) -> None:
+    count = model.__dict__.get("n_features_in_", 2)
+    X = np.ones((4, count)) * np.linspace(0.1, 0.9, 4)[:, None]
+    y: Any = np.array([0.5, 1.0, 0.0, 0.25])
+    if "classes_" in model.__dict__:
+        y = model.classes_[np.arange(4) % len(model.classes_)]
+    elif model._estimator_type == "classifier":
+        y = np.array(["a", "b", "a", "b"])
+    if "models_" in model.__dict__:
+        allowed(lambda: [model.predict(X), model.weights_, repr(model)])
+    allowed(lambda: [model.predict_learn(X, y), model.partial_fit(X, y)])
+    if "models_" in model.__dict__:
+        allowed(lambda: [model.predict(X), model.weights_, hasattr(model, "predict_proba") and model.predict_proba(X)])
 
 
 def rows_of(learner: Learner) -> tuple[Any, Any]:

@@ -135,8 +135,9 @@ private:
     }
 
     void invert(const Expansion& e) {
-        inverse().make(e.size(), 0.0, [&](int i, int j) { return e.between(i, j); },
-                       [](int, const Values&, double) { return false; });
+        inverse().make(
+            e.size(), 0.0, [&](int i, int j) { return e.between(i, j); },
+            [](int, const Values&, double) { return false; });
     }
 
     // The inverse for the first time: a point that the others express already leaves, its function goes to them.
@@ -179,7 +180,8 @@ private:
             nearest.assign(e.size(), 0.0);
             for (std::size_t i = 0; i < kept.size(); ++i)
                 for (std::size_t j = 0; j < kept.size(); ++j)
-                    nearest[kept[i]] += inverse().at(static_cast<int>(i), static_cast<int>(j)) * e.between(kept[j], slot);
+                    nearest[kept[i]] +=
+                        inverse().at(static_cast<int>(i), static_cast<int>(j)) * e.between(kept[j], slot);
             newcomer.handed_over(slot, nearest.data(), 1);
         }
     }

@@ -13,7 +13,7 @@ namespace gossamer {
 inline double clip(double value, double low, double high) { return std::min(std::max(value, low), high); }
 inline double expit(double z) { return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z)); }
 
-enum class Target { binary, real, none, label };
+enum class Target { binary, real, none, label, several };
 
 // What every loss has; a loss hides what it does differently. Its `level` is its adaptive parameter, or the first one.
 struct LossBase {
@@ -49,7 +49,8 @@ struct LossBase {
     }
 };
 
-template <class L> constexpr bool many = L::target == Target::label;  // a loss of a score per class
+template <class L> constexpr bool several = L::target == Target::several;           // a loss of a score per target
+template <class L> constexpr bool many = L::target == Target::label || several<L>;  // of a score per class or target
 
 // The curvature that a second-order step counts at the score where it ends, with the slope there; for real targets, where the
 // second derivative is 0, that of iteratively reweighted least squares.

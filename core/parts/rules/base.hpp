@@ -25,6 +25,14 @@ struct Along {
     mutable bool solved = false;  // the rule has written the direction
 };
 
+// What a row has to be: a class, or a target for each output. A loss takes the one that it knows.
+struct Aim {
+    double y;
+    const double* targets;
+    operator int() const { return static_cast<int>(y); }
+    operator const double*() const { return targets; }
+};
+
 struct Example {
     const double* f;  // the scores, without the offset, one per output
     const double* v;  // SVMD's trace at x, or null
@@ -35,8 +43,9 @@ struct Example {
     std::int64_t updates;     // so far
     double inner, last_rate;  // of the trace: <f, v> and the step size before
     const Along& along;
+    const double* targets;  // y, or one for each output
     double score() const { return f[0] + offset; }
-    int label() const { return static_cast<int>(y); }
+    Aim aim() const { return {y, targets}; }
 };
 
 struct Step {
@@ -61,7 +70,7 @@ template <class L> double stable(const L& loss, double z, double y, double slope
 }
 template <class L> double stable(const L& loss, const Example& e, const double* slope, double size, double* bend) {
     if (size * e.kappa * L::largest_bend < 0.95) return size;  // no need to compute the curvature
-    loss.curvature(e.f, e.n, e.label(), slope, bend);
+    loss.curvature(e.f, e.n, e.aim(), slope, bend);
     double along = 0, square = 0;
     for (int c = 0; c < e.n; ++c) {
         along += slope[c] * bend[c];
@@ -104,6 +113,7 @@ struct RuleBase {
     void forgotten() {}                          // all points have left
     void ended() {}                              // a round in which a step was asked for; any, if ages()
     bool ages() const { return false; }
+    double fade(double factor) { return factor; }  // time has passed: the factor of f
     double drop(int, Values&) {
         return 0;
     }  // the shares of the others in a slot that is dropped, and the pivot; 0: none

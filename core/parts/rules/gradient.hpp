@@ -17,8 +17,13 @@ struct Gradient : RuleBase {
     template <class L> Step step(const L& loss, const Example& e, double* move, double* spare) const {
         const double size = e.rate * e.weight;
         Step step{1.0 - e.rate * reg, e.offset, loss.level};
-        if constexpr (many<L>) {
-            loss.slope(e.f, e.n, e.label(), move);
+        if constexpr (several<L>) {  // as for each target alone
+            loss.each(e.n, [&](const auto& l, int j) {
+                const double slope = l.slope(e.f[j], e.targets[j]);
+                move[j] = -(shorten ? stable(l, e.f[j], e.targets[j], slope, size, e.kappa) : size) * slope;
+            });
+        } else if constexpr (many<L>) {
+            loss.slope(e.f, e.n, e.aim(), move);
             const double shortened = shorten ? stable(loss, e, move, size, spare) : size;
             for (int c = 0; c < e.n; ++c) move[c] *= -shortened;
         } else {

@@ -24,7 +24,7 @@ struct Implicit : RuleBase {
         std::fill_n(move, e.n, 0.0);
         if (!(e.weight > 0 && size > 0)) return step;  // a tiny weight may have become 0
         if constexpr (many<L>) {
-            if (e.kappa > 0) loss.implicit(e.f, keep, e.n, e.label(), e.kappa, size * keep, move);
+            if (e.kappa > 0) loss.implicit(e.f, keep, e.n, e.aim(), e.kappa, size * keep, move);
         } else {
             const double p = keep * e.f[0] + e.offset;
             const double reach = fit_intercept ? e.kappa + grow : e.kappa;

@@ -33,7 +33,7 @@ struct Newton : RuleBase {
         if (!(e.kappa > 0 && e.weight > 0)) return true;
         if constexpr (many<L>) {
             slope_.resize(e.n);
-            loss.slope(e.f, e.n, e.label(), slope_.data());
+            loss.slope(e.f, e.n, e.aim(), slope_.data());
             return std::all_of(slope_.begin(), slope_.end(), [](double s) { return s == 0; });
         } else {
             return loss.slope(e.score(), e.y) == 0;
@@ -58,10 +58,13 @@ struct Newton : RuleBase {
         }
         double stiffness = 0;
         if constexpr (many<L>) {
-            loss.implicit(e.f, 1.0, e.n, e.label(), variance, c, move);
+            loss.implicit(e.f, 1.0, e.n, e.aim(), variance, c, move);
             slope_.resize(e.n);
             for (int j = 0; j < e.n; ++j) slope_[j] = e.f[j] + variance * move[j];
-            stiffness = loss.stiffness(slope_.data(), e.n, e.label(), move);
+            if constexpr (several<L>)
+                stiffness = loss.stiffness(slope_.data(), e.n, e.aim(), move, c);
+            else
+                stiffness = loss.stiffness(slope_.data(), e.n, e.aim(), move);
         } else {
             move[0] = loss.implicit(e.score(), e.y, variance, c);
             stiffness = gossamer::stiffness(loss, e.score() + variance * move[0], e.y, -move[0] / c);
@@ -175,14 +178,15 @@ struct Newton : RuleBase {
         slot_ = -1;
     }
     bool ages() const { return forgetting != 1; }
+    double fade(double factor) {
+        shrink_by(factor);
+        return std::sqrt(factor);
+    }
     void ended() {
         settle();
         stepped_ = false;
-        state.factor *= forgetting * shrink_;
+        shrink_by(forgetting * shrink_);
         shrink_ = 1;
-        if (state.factor >= smallest_factor) return;
-        state.metric.scale(state.factor);
-        state.factor = 1;
     }
 
 private:
@@ -196,6 +200,13 @@ private:
     // A is at most K^-1, so k A k at most k(x, x): every row that asks for a step checks it. Where rounding has made it larger,
     // all of A shrinks to that.
     double fit(double kappa) const { return covered_ > kappa ? kappa / covered_ : 1.0; }
+
+    void shrink_by(double factor) {
+        state.factor *= factor;
+        if (state.factor >= smallest_factor) return;
+        state.metric.scale(state.factor);
+        state.factor = 1;
+    }
 
     // direction = -A k
     void solve(const Along& along) const {

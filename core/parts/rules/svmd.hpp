@@ -23,7 +23,7 @@ struct SVMD : RuleBase {
         const double size = (C > 0 ? C : 1.0) * e.weight;
         double pull = 0;  // <slope, v>
         if constexpr (many<L>) {
-            loss.slope(e.f, e.n, e.label(), move);
+            loss.slope(e.f, e.n, e.aim(), move);
             for (int c = 0; c < e.n; ++c) pull += move[c] * e.v[c];
         } else {
             move[0] = loss.slope(e.score(), e.y);
@@ -41,10 +41,10 @@ struct SVMD : RuleBase {
         step.trace = {lost ? 0.0 : memory * (1.0 - rate * reg), rate * reg, rate};
         if constexpr (many<L>) {
             const double shortened = stable(loss, e, move, rate * size, trace_move);
-            lost ? (void)std::fill_n(trace_move, e.n, 0.0) : loss.curvature(e.f, e.n, e.label(), e.v, trace_move);
+            lost ? (void)std::fill_n(trace_move, e.n, 0.0) : loss.curvature(e.f, e.n, e.aim(), e.v, trace_move);
             for (int c = 0; c < e.n; ++c) trace_move[c] = -shortened * (move[c] + memory * trace_move[c]);
             if (C > 0 && e.kappa > 0 && e.weight > 0)
-                loss.implicit(e.f, step.keep, e.n, e.label(), e.kappa, rate * size * step.keep, move);
+                loss.implicit(e.f, step.keep, e.n, e.aim(), e.kappa, rate * size * step.keep, move);
             else
                 for (int c = 0; c < e.n; ++c) move[c] *= -shortened;
         } else {

@@ -10,6 +10,7 @@ from gossamer import _core
 from gossamer._engine.loop import BLEND, PLACE, REMOVE, Loop
 from gossamer._engine.native import Batch, Settings, as_state, chunks, compiled_parts, own_states, rounding
 from gossamer._engine.state import State
+from gossamer._sparse import TABLES, SparseRows, stack
 from gossamer._typing import Floats
 from gossamer.kernels import check_kernel
 
@@ -57,6 +58,10 @@ class Pool:
         if not self.numeric:
             self.values.pop()
 
+    def blend(self, slot: int, other: int, h: float) -> None:
+        """The point of a slot becomes h of itself and 1 - h of another."""
+        self.values[slot] = h * self.values[slot] + (1 - h) * self.values[other]
+
     def set(self, points: Any) -> None:
         """Replace all points."""
         self.values, self.size = (points.copy() if self.numeric else list(points)), len(points)
@@ -72,6 +77,32 @@ class Pool:
             self.values = grown
 
 
+class SparsePool(Pool):
+    """The points of sparse rows, each kept by itself."""
+
+    def __init__(self, like: SparseRows) -> None:
+        super().__init__([])
+        self._none = like[:0]
+
+    def view(self) -> Any:
+        return stack([self._none, *self.values])
+
+    def with_rows(self, X: Any) -> Any:
+        return stack([self._none, *self.values, X])
+
+    def blend(self, slot: int, other: int, h: float) -> None:
+        made = h * self.values[slot].tocsr() + (1 - h) * self.values[other].tocsr()
+        self.values[slot] = SparseRows.of(made.astype(self._none.dtype, copy=False))
+
+    def copy(self) -> Any:
+        return self.view()
+
+
+def make_pool(like: Any) -> Pool:
+    """A pool without points, for rows like these."""
+    return SparsePool(like) if isinstance(like, SparseRows) else Pool(like)
+
+
 class Blocks:
     """A kernel called in Python on blocks; points are rows of numbers or any objects. For one thread at a time: the
     Learner has the lock."""
@@ -79,9 +110,10 @@ class Blocks:
     def __init__(self, settings: Settings, X: Any, compiled: bool) -> None:
         self.kernel, self._own = settings.kernel, own_states(settings)
         self.average = settings.average
-        self.dtype = X.dtype if isinstance(X, np.ndarray) else None
-        self._points, self._dropped, self._seen = Pool(X), Pool(X), Pool(X)
-        known = isinstance(X, np.ndarray) and settings.kernel.program(X.shape[1]) is not None
+        self.dtype = X.dtype if isinstance(X, TABLES) else None
+        self.sparse = isinstance(X, SparseRows)
+        self._points, self._dropped, self._seen = make_pool(X), make_pool(X), make_pool(X)
+        known = isinstance(X, TABLES) and settings.kernel.program(X.shape[1]) is not None
         self._tested = TESTED if known else 0
         self._tracks = settings.track_norm
         labels = getattr(settings.loss, "label_kernel", None)
@@ -135,7 +167,7 @@ class Blocks:
                 points.move_last(slot)
             else:
                 h, other = float(np.int64(second).view(np.float64)), first & 0xFFFFFFFF
-                points.values[slot] = h * points.values[slot] + (1 - h) * points.values[other]
+                points.blend(slot, other, h)
 
     def _kappas(self, X: Any, cross: Floats) -> Floats:
         """k(x, x) of the rows, tiny values rounded to zero."""

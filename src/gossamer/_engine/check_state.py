@@ -11,6 +11,8 @@ import numpy as np
 from gossamer import _checks
 from gossamer._engine.expansion import NUMBERS
 from gossamer._engine.state import State
+from gossamer._sparse import TABLES, SparseRows
+from gossamer.clock import check_time
 from gossamer.kernels import Kernel
 
 if TYPE_CHECKING:
@@ -58,11 +60,12 @@ def check_state(learner: Learner, state: State, most: int = MOST_ROUNDS) -> None
     if gone and learner.average != "all":
         raise _wrong("dropped_points", "empty where the mean does not keep them", gone)
     _check_kernel(learner, state.kernel, points, dropped)
-    if learner.track_norm and m and isinstance(points, np.ndarray):  # the kernel values are computed from the points
+    if learner.track_norm and m and isinstance(points, TABLES):  # the kernel values are computed from the points
         own = np.asarray(state.kernel.diag(points), dtype=np.float64)
         if (np.abs(own - state.kappas) > 1e-3 * own + 1e-30).any():
             raise _wrong("kappas", "k(x, x) of the points", "others")
     _check_budget(learner, state, m)
+    check_time("Learner", "state.time", learner.half_life, state.time)
 
 
 def _check_numbers(state: State) -> None:
@@ -83,6 +86,8 @@ def _check_numbers(state: State) -> None:
 
 def _check_kernel(learner: Learner, kernel: Kernel, points: Any, dropped: Any) -> None:
     """Raise unless the kernel is resolved and the points lie in its domain."""
+    if isinstance(points, SparseRows) and (learner.budget.space or not kernel.takes_sparse()):
+        raise _wrong("points", f"a matrix for {kernel} and {learner.budget}", "sparse rows")
     if isinstance(points, list):
         if not kernel.takes_any():
             raise _wrong("points", f"rows of numbers for {kernel}", "a list")
@@ -146,10 +151,12 @@ def _check_gram(gram: Any, kappas: Any) -> None:
 
 def work_bytes(learner: Learner, points: Any) -> int:
     """An estimate of the memory that the engine of these points needs beyond that of the file."""
-    if not isinstance(points, np.ndarray):
+    if not isinstance(points, TABLES):
         return 0
     m, features = points.shape
     squared = m if learner.track_norm or (learner.budget.space and not learner.budget.fixed) else 0
+    if isinstance(points, SparseRows):
+        return int(24 * m * squared + 16 * points.nbytes)
     coordinates = features + _pairs(learner.kernel) if learner.kernel.splits else 0
     return int(24 * m * squared + 256 * m * coordinates + 1024 * coordinates + 8 * points.itemsize * features)
 
@@ -162,7 +169,7 @@ def _pairs(kernel: Any) -> int:
 
 def _outputs(learner: Learner, known: int) -> int:
     """The number of scores of a learner that knows this many classes."""
-    if learner.loss.target != "label":
+    if not learner.loss.many:
         if known:
             raise _wrong("known", f"0 for {type(learner.loss).__name__}", known)
         return 1
@@ -179,8 +186,8 @@ def _points(state: State, name: str) -> Any:
         return points
     like = state.points
     if (
-        not isinstance(points, np.ndarray)
-        or not isinstance(like, np.ndarray)
+        not isinstance(points, TABLES)
+        or type(points) is not type(like)
         or points.dtype not in (np.float32, np.float64)
         or points.dtype != like.dtype
         or points.ndim != 2
@@ -188,8 +195,9 @@ def _points(state: State, name: str) -> Any:
         or points.shape[1] < 1
     ):
         raise _wrong(name, "a matrix of floats, one row for each point", getattr(points, "shape", points))
-    if not np.isfinite(points).all():
-        raise _wrong(name, "finite", float(points[~np.isfinite(points)][0]))
+    values = points.values if isinstance(points, SparseRows) else points
+    if not np.isfinite(values).all():
+        raise _wrong(name, "finite", float(values[~np.isfinite(values)][0]))
     return points
 
 

@@ -38,12 +38,12 @@ class Loop:
         self.steps = self.updates = self.mistakes = 0
         #: Rule and budget, each with its own state.
         self.memory = {name: part.unpack(part.initial_state(), 0) for name, part in self._parts()}
-        if loss.target == "label":
+        if loss.many:
             self._know(getattr(loss, "classes", None) or 0)
 
     def run(
         self, block: Floats, cross: Floats, kappas: Floats, y: Floats | None, weights: Floats | None, rates: Floats,
-        ids: Ints | None, scores: Floats, levels: Floats, variances: Floats | None = None,
+        ids: Ints | None, scores: Floats, levels: Floats, variances: Floats | None = None, fades: Floats | None = None,
     ) -> list[Event]:  # fmt: skip
         """Learn the rows of a block, write the score and the level of each, its variance if asked for, and return the
         events of the slots.
@@ -51,22 +51,26 @@ class Loop:
         block : (size + rows, rows), its first ``size`` rows k(points, X), the others free
         cross : (rows, rows) k(X, X)
         scores : (rows, outputs), -inf for a class not yet seen
+        fades : what the time since the row before leaves of the model (`gossamer.clock`); None: all of it
         """
         e, events = self.expansion, []
         for t, kappa in enumerate(kappas.tolist()):
             self.steps += 1
             e.begin_round()
-            target = 0.0 if y is None else float(y[t])
+            target: Any = 0.0 if y is None else y[t] if y.ndim == 2 else float(y[t])
             row = block[: e.size, t].copy()
             self._emit(e.joint(e.coefs) @ row, target, scores[t])
             levels[t] = self.level
             if variances is not None:
                 variances[t] = self._variance(row, kappa)
+            if fades is not None:  # after the prediction: time passes when a row is learned
+                events += self._pass_time(float(fades[t]), block)
+                row = row[: e.size]
             f = e.joint(e.coefs) @ row  # once more: the target may have brought a class
             v = e.trace_coefs @ row if len(e.trace) else None
             own = self._own(None if ids is None else int(ids[t]))
 
-            many = self.loss.target == "label"
+            many = self.loss.many
             example = Example(
                 f if many else float(f[0]), e.offset, target, kappa, float(rates[t]),
                 1.0 if weights is None else float(weights[t]), e.norm2, self.updates,
@@ -81,10 +85,7 @@ class Loop:
             e.offset, self.level = step.offset, step.level
             largest = float(np.abs(f).max()) + abs(e.offset)
             if step.keep == 0.0:  # everything is forgotten
-                for name, part in self._parts():
-                    part.forgotten(self.memory[name])
-                events += self._forget(block)
-                e.scale, e.norm2 = 1.0, 0.0
+                events += self._forget_all(block)
             else:
                 e.shrink(step.keep, step.trace)
                 e.fold()
@@ -220,8 +221,12 @@ class Loop:
     def _variance(self, row: Floats, kappa: float) -> float:
         return float(self.rule.variance(row[:, None], np.array([kappa]), self.memory["rule"])[0])
 
-    def _emit(self, f: Floats, target: float, out: Floats) -> None:
+    def _emit(self, f: Floats, target: Any, out: Floats) -> None:
         """The scores before the target is used, and whether they were wrong."""
+        if self.loss.target == "several":
+            out[:] = f
+            self.mistakes += int(self.loss.base.target == "binary" and bool((target * f <= 0).any()))  # type: ignore[attr-defined]
+            return
         if self.loss.target != "label":
             out[0] = f[0] + self.expansion.offset
             self.mistakes += int(self.loss.target == "binary" and target * out[0] <= 0)
@@ -243,6 +248,25 @@ class Loop:
             return None
         found = np.flatnonzero(self.expansion.ids == name)
         return int(found[0]) if len(found) else None
+
+    def _pass_time(self, fade: float, block: Floats) -> list[Event]:
+        """Time has passed before a row is learned: f and what is known of it fade; with 0 nothing is left."""
+        e = self.expansion
+        if fade == 0.0:
+            return self._forget_all(block)
+        if fade != 1.0:
+            keep = self.rule.fade(fade, self.memory["rule"])
+            e.shrink(keep, Trace(keep, 0.0, None, e.rate) if len(e.trace) else None)
+            e.fold()
+        return []
+
+    def _forget_all(self, block: Floats) -> list[Event]:
+        for name, part in self._parts():
+            part.forgotten(self.memory[name])
+        events = self._forget(block)
+        e = self.expansion
+        e.scale, e.trace_scale, e.norm2, e.mix, e.inner = 1.0, 1.0, 0.0, 0.0, 0.0
+        return events
 
     def _forget(self, block: Floats) -> list[Event]:
         return [self._remove(slot, block) for slot in reversed(range(self.expansion.size))]

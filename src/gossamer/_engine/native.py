@@ -17,7 +17,8 @@ import numpy as np
 
 from gossamer import _core
 from gossamer._engine.state import State
-from gossamer._typing import Array, Floats, Ints
+from gossamer._sparse import TABLES, SparseRows
+from gossamer._typing import Floats, Ints
 from gossamer.budgets import Budget
 from gossamer.kernels import Kernel
 from gossamer.losses import Loss
@@ -38,10 +39,12 @@ class Batch:
     scores: Floats  # (rows, outputs)
     levels: Floats
     variances: Floats | None = None  # s^2 of each row before it is learned, of a rule that has it
+    fades: Floats | None = None  # what the time since the row before leaves of the model; None: all
 
     def cut(self, part: slice) -> list[Any]:
         """The data of some of the rows."""
-        values = (self.y, self.weights, self.rates, self.ids, self.scores, self.levels, self.variances)
+        given = (self.y, self.weights, self.rates, self.ids)
+        values = (*given, self.scores, self.levels, self.variances, self.fades)
         return [None if value is None else value[part] for value in values]
 
 
@@ -66,8 +69,10 @@ class Native:
     """Kernel, points and loop in compiled code."""
 
     backend = "native"
+    #: Whether only the non-zeros of rows and points are kept.
+    sparse = False
 
-    def __init__(self, settings: Settings, X: Array) -> None:
+    def __init__(self, settings: Settings, X: Any) -> None:
         parts = compiled_parts(settings)
         assert parts is not None
         self.dtype = X.dtype
@@ -80,11 +85,19 @@ class Native:
             **parts,
         )
 
-    def _make(self, settings: Settings, X: Array) -> Callable[..., Any]:
+    def _make(self, settings: Settings, X: Any) -> Callable[..., Any]:
         program = settings.kernel.program(X.shape[1])
         assert program is not None
         core = _core.Learner32 if X.dtype == np.float32 else _core.Learner64
         return partial(core, kernel=program)
+
+    def _into(self, X: Any) -> Any:
+        """Rows as the core takes them."""
+        return X
+
+    def _out_of(self, points: Any) -> Any:
+        """Points as the core gives them."""
+        return points
 
     @property
     def steps(self) -> int:
@@ -94,28 +107,28 @@ class Native:
     def known(self) -> int:
         return int(self.core.known)
 
-    def learn(self, X: Array, batch: Batch) -> None:
+    def learn(self, X: Any, batch: Batch) -> None:
         for part in chunks(len(X)):
-            self.core.learn(X[part], *batch.cut(part))
+            self.core.learn(self._into(X[part]), *batch.cut(part))
 
-    def score(self, X: Array, mean: bool, levels: Floats | None = None) -> Floats:
+    def score(self, X: Any, mean: bool, levels: Floats | None = None) -> Floats:
         """The scores, a column for each output; in ``levels`` the level when each row was scored."""
         scores = np.empty((len(X), self.core.outputs))
         for part in chunks(len(X)):
-            level = self.core.score(X[part], scores[part], mean)
+            level = self.core.score(self._into(X[part]), scores[part], mean)
             if levels is not None:
                 levels[part] = level
         return scores
 
-    def variance(self, X: Array) -> Floats:
+    def variance(self, X: Any) -> Floats:
         """The variance that is left at each row, of a rule that learns it."""
         found = np.empty(len(X))
         for part in chunks(len(X)):
-            self.core.variance(X[part], found[part])
+            self.core.variance(self._into(X[part]), found[part])
         return found
 
-    def points(self) -> Array:
-        return np.asarray(self.core.points())
+    def points(self) -> Any:
+        return self._out_of(self.core.points())
 
     def coefs(self) -> Floats:
         """The effective coefficients of the points, a row for each output."""
@@ -131,10 +144,33 @@ class Native:
 
     def state(self, points: bool = True) -> State:
         """A snapshot of the state, without the kernel values of a tracked norm: the core recomputes them to the bit."""
-        return as_state(self.core.state(points=points), self.kernel, self._own)
+        state = as_state(self.core.state(points=points), self.kernel, self._own)
+        if points:
+            state.points, state.dropped_points = self._out_of(state.points), self._out_of(state.dropped_points)
+        return state
 
     def restore(self, state: State) -> None:
-        self.core.restore(state.for_loop(), state.points, state.dropped_points)
+        self.core.restore(state.for_loop(), self._into(state.points), self._into(state.dropped_points))
+
+
+class SparseNative(Native):
+    """The same for sparse rows: memory in proportion to the non-zeros of the points, the bits of dense rows."""
+
+    sparse = True
+
+    def _make(self, settings: Settings, X: SparseRows) -> Callable[..., Any]:
+        self._width = X.width
+        core = _core.Sparse32 if X.dtype == np.float32 else _core.Sparse64
+        program = settings.kernel.program(X.width)
+        assert program is not None
+        return partial(core, kernel=program)
+
+    def _into(self, X: SparseRows) -> Any:
+        return X.arrays
+
+    def _out_of(self, points: Any) -> SparseRows:
+        starts, columns, values = points
+        return SparseRows(starts, columns, values, self._width)
 
 
 def own_states(settings: Settings) -> dict[str, dict[str, Any]]:
@@ -150,7 +186,7 @@ def as_state(found: dict[str, Any], kernel: Kernel, own: dict[str, dict[str, Any
 
 def rounding(X: Any) -> float:
     """The share of the score below which a step is lost in the rounding of the kernel values."""
-    dtype = X.dtype if isinstance(X, np.ndarray) else np.float64
+    dtype = X.dtype if isinstance(X, TABLES) else np.float64
     return 4 * float(np.finfo(dtype).eps)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gossamer import _checks
 from gossamer._engine.blocks import CROSSOVER, Blocks
-from gossamer._engine.native import Native, Settings, compiled_parts
+from gossamer._engine.native import Native, Settings, SparseNative, compiled_parts
 from gossamer._engine.trees import Trees
+from gossamer._sparse import TABLES, SparseRows
 from gossamer.budgets import LARGEST_GRAM
 
 Machine = Native | Blocks
@@ -17,10 +16,10 @@ Machine = Native | Blocks
 
 def make_machine(settings: Settings, X: Any, backend: str) -> Machine:
     """The fastest machine that runs these parts, or the one asked for."""
-    compiled = isinstance(X, np.ndarray) and compiled_parts(settings) is not None
+    compiled, sparse = isinstance(X, TABLES) and compiled_parts(settings) is not None, isinstance(X, SparseRows)
     native = compiled and settings.kernel.program(X.shape[1]) is not None
-    dense = settings.budget.needs_gram or settings.rule.needs_gram or not settings.rule.keeps_norm
-    splits = compiled and settings.kernel.coordinates(X.shape[1]) is not None and not dense
+    whole = settings.budget.needs_gram or settings.rule.needs_gram or not settings.rule.keeps_norm
+    splits = compiled and not (sparse or whole) and settings.kernel.coordinates(X.shape[1]) is not None
     if splits and backend in ("auto", "trees"):
         limit = settings.budget.limit
         if backend == "trees" or limit is None or limit >= CROSSOVER:
@@ -34,7 +33,7 @@ def make_machine(settings: Settings, X: Any, backend: str) -> Machine:
         names = [type(part).__name__ for part in (settings.kernel, settings.loss, settings.rule, settings.budget)]
         raise _checks.wrong("Learner", "backend", f"'auto' or 'numpy' for the parts {names}", backend)
     if native and backend != "numpy":
-        return Native(settings, X)
+        return SparseNative(settings, X) if sparse else Native(settings, X)
     return Blocks(settings, X, compiled=backend != "numpy")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gossamer._sparse import TABLES, SparseRows, sparse_from_stored, stack
 from gossamer._typing import Array, Floats, Ints
 from gossamer.budgets import Budget
 from gossamer.kernels import Kernel
@@ -26,7 +27,7 @@ STORED = (
     "raw", "trace", "summed", "dropped", "kappas", "entered", "births", "ids", "inverse", "level", "scale",
     "trace_scale", "offset", "norm2", "mix", "inner", "rate", "rounds_scale", "offset_sum", "refresh_in", "discarded",
     *FLAT, "known", "steps", "updates", "mistakes", "shape", "points", "dropped_points", "gram", "moments", "budget",
-    "rule",
+    "rule", "time",
 )  # fmt: skip
 #: The entries that change when a score for two classes becomes a score per class: f = g_1 - g_0, g_1 = -g_0.
 HALVED = ("raw", "trace", "summed", "dropped")
@@ -81,6 +82,7 @@ class State:
     moments: Floats | None = None  # of the coordinates of a learner that rescales its rows
     budget: dict[str, Any] = field(default_factory=dict)  # numbers and arrays that the budget alone understands
     rule: dict[str, Any] = field(default_factory=dict)  # the same for the rule
+    time: float | None = None  # of the last row, in seconds, where there is a half-life
     version: int = VERSION
 
     @property
@@ -100,12 +102,8 @@ class State:
 
     def mean(self) -> tuple[Any, Floats, float]:
         """The points, coefficients and offset of the mean of all hypotheses, with the points that were dropped."""
-        rounds, points = max(int(self.steps), 1), self.points
-        if isinstance(points, np.ndarray):
-            points = np.concatenate([points, self.dropped_points])
-        else:
-            points = [*points, *self.dropped_points]
-        return points, np.column_stack([self.sums, self.dropped]) / rounds, float(self.offset_sum) / rounds
+        rounds, coefs = max(int(self.steps), 1), np.column_stack([self.sums, self.dropped])
+        return stack([self.points, self.dropped_points]), coefs / rounds, float(self.offset_sum) / rounds
 
     def replace(self, **entries: Any) -> State:
         """The state with other entries."""
@@ -121,15 +119,34 @@ class State:
         halves = {name: np.vstack([-share * values, share * values]) for name, values in rows.items() if len(values)}
         return self.replace(**halves, norm2=2 * share**2 * self.norm2, inner=2 * share**2 * self.inner, known=2)
 
+    def faded(self, factor: float, rule: Rule, time: float) -> State:
+        """The state after time has passed until ``time``, which leaves this factor (`gossamer.clock`)."""
+        if factor == 1.0:
+            return self.replace(time=time)
+        memory = rule.unpack(self.rule, self.raw.shape[1])
+        keep = rule.fade(factor, memory)
+        return self.replace(
+            raw=keep * self.coefs, scale=1.0, summed=self.sums, entered=np.zeros_like(self.entered), rounds_scale=0.0,
+            trace=keep * self.trace_coefs if len(self.trace) else self.trace, trace_scale=1.0, mix=0.0,
+            norm2=keep**2 * self.norm2, inner=keep**2 * self.inner, rule=rule.pack(memory), time=time,
+        )  # fmt: skip
+
+    def negated(self) -> State:
+        """The state of the score -f."""
+        signs = {name: -getattr(self, name) for name in HALVED}
+        return self.replace(**signs, offset=-self.offset, offset_sum=-self.offset_sum)
+
     def padded(self, width: int) -> State:
         """The state with columns of zeros at the end of its points, up to this width."""
+        if isinstance(self.points, SparseRows):
+            return self.replace(points=self.points.padded(width), dropped_points=self.dropped_points.padded(width))
         more = ((0, 0), (0, width - self.points.shape[1]))
         return self.replace(points=np.pad(self.points, more), dropped_points=np.pad(self.dropped_points, more))
 
     @property
     def nbytes(self) -> int:
         """The bytes of all arrays."""
-        return sum(value.nbytes for _, value in self.items() if isinstance(value, np.ndarray))
+        return sum(value.nbytes for _, value in self.items() if isinstance(value, TABLES))
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """The entries by name, those of the parts as ``budget.name`` and ``rule.name``."""
@@ -141,7 +158,7 @@ class State:
 
     def for_loop(self) -> dict[str, Any]:
         """The entries that a loop restores: all but the kernel and the points."""
-        hidden = ("kernel", "points", "dropped_points", "gram", "moments", "version")
+        hidden = ("kernel", "points", "dropped_points", "gram", "moments", "time", "version")
         return {name: value for name, value in vars(self).items() if name not in hidden and value is not None}
 
     def to_stored(self) -> dict[str, Any]:
@@ -150,20 +167,35 @@ class State:
         flat = {name: value for name, value in self.budget.items() if name in (*FLAT, "inverse")}
         own = {name: value for name, value in self.budget.items() if name not in flat}
         entries = {**FLAT, **vars(self), **flat, "budget": own}
-        found: dict[str, Any] = {name: entries.get(name) for name in STORED}
+        found: dict[str, Any] = {name: _plain(entries.get(name)) for name in STORED}
         empty = [name for name in OPTIONAL if found[name] is None or not len(found[name])]
+        empty += ["time"] if self.time is None else []
         return {name: value for name, value in found.items() if name not in empty}
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any], kernel: Kernel, budget: Budget, rule: Rule) -> State:
         """The state of a file's entries, also of 0.1.0. Missing entries are None, which `check_state` refuses."""
         entries: dict[str, Any] = {"discarded": 0.0, **stored, "kernel": kernel, "version": VERSION}
+        for name in ("points", "dropped_points"):
+            entries[name] = _unplain(name, entries.get(name))
         for name, part in (("budget", budget), ("rule", rule)):
             nested = entries.get(name, {})
             given = {**entries, **nested} if isinstance(nested, dict) else {}
             entries[name] = {key: given.get(key, value) for key, value in part.initial_state().items()}
         known: dict[str, Any] = {f.name: entries.get(f.name) for f in dataclasses.fields(cls)}
         return cls(**known)
+
+
+def _plain(value: Any) -> Any:
+    """Sparse rows as a dict of arrays, which the store knows."""
+    if not isinstance(value, SparseRows):
+        return value
+    return {"starts": value.starts, "columns": value.columns, "values": value.values, "width": value.width}
+
+
+def _unplain(name: str, value: Any) -> Any:
+    """Sparse rows again, validated; any other value as it is."""
+    return sparse_from_stored(f"state.{name}", value) if isinstance(value, dict) else value
 
 
 def _copy(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""The compiled engine of a `ModelBank`: a state is compact bytes, which the core deserializes, updates, serializes."""
+"""The compiled engine of a `ModelBank`: a state is compact bytes, which the core deserializes, updates, serializes.
+
+The file is long because the bytes are read and written here, field by field, and both must agree.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,14 @@ from gossamer._engine.select import make_machine
 from gossamer._registry import overrides, own_rates
 from gossamer._typing import Floats
 from gossamer.bank.keyed import LABELS, Groups, Rows
-from gossamer.bank.objects import description, primed, task_of
+from gossamer.bank.objects import Estimators, description, primed, task_of
 from gossamer.estimators import (
     OnlineClassifier,
     OnlineDetector,
     OnlinePipeline,
     OnlineRegressor,
     OnlineScaler,
+    certain,
     labels as _labels,
 )
 from gossamer.estimators.pipelines import last_step
@@ -41,7 +45,7 @@ HEAD = struct.Struct("<4sIB3xI8sI")
 MAGIC = b"GSB\x01"
 #: Version, bytes of a number, flags; features, points, outputs, labels.
 SIZES = struct.Struct("<BBBxIIII")
-MANY, WIDE, ONE_KAPPA, INVERSE = 1, 2, 4, 8
+MANY, WIDE, ONE_KAPPA, INVERSE, SURE = 1, 2, 4, 8, 16
 #: What the core, and the fingerprint of a file, call a task.
 KINDS = {"classification": "label", "regression": "real", "novelty": "none"}
 #: The numbers behind them, in order.
@@ -53,8 +57,12 @@ TRACED = ("trace_scale", "mix", "inner", "rate")
 def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, threads: int) -> Compact | None:
     """The compiled engine for a model and its rows; None if the core lacks a part of it."""
     scaler, last = _parts(model)
-    if last is None or last._average():
+    if last is None or last._average() or getattr(last, "skip", None) is not None:
         return None
+    if last.half_life is not None or (scaler is not None and scaler.half_life is not None):
+        return None  # the bytes of a state have no clock
+    if getattr(last, "class_weight", None) is not None:
+        return None  # and no counts of classes
     learner = last._start()
     kernel = learner.kernel
     own = isinstance(kernel, (Gaussian, Laplace)) and isinstance(kernel.gamma, str)
@@ -107,6 +115,7 @@ class Compact:
         self.kernel, self.scaler = kernel, scaler  # the kernel as given, not yet resolved
         parts = compiled_parts(learner)
         assert parts is not None
+        self.log_odds = learner.loss.log_odds
         self.traced, self.reshapes = learner.rule.needs_trace, learner.budget.needs_gram
         self.metric = bool(learner.rule.initial_state())
         self.several = classes is not None and (len(classes) > 2 or last._structure() is not None)
@@ -145,6 +154,8 @@ class Compact:
         self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats
     ) -> tuple[list[Any], dict[int, str]]:
         """New states after the rows of each key, the scores in ``out``; the states given stay as they are."""
+        if rows.time is not None:
+            raise _checks.wrong("ModelBank", "time", "None for a model without half_life", "times")
         refused = np.zeros(len(out), dtype=np.uint8)
         gammas = self._gammas(states, groups, rows) if self.own_width else None
         room = out if out.ndim == 2 else out[:, None]
@@ -180,11 +191,56 @@ class Compact:
             # two classes have -f / 2 and f / 2
             found = scores[np.ix_(at, own)] if flags & MANY else 2.0 * scores[at, own[-1]]
             out[at] = 0.0
-            if len(at) and last_step(self.model)._softens():
-                out[np.ix_(at, own)] = self.to_model(state, labels).predict_proba(rows.X[at])
-            else:
-                out[np.ix_(at, own)] = _labels.probabilities(found, count)
+            if not len(at):
+                continue
+            if count == 1:
+                out[at, own[0]] = 1.0
+                continue
+            order = np.argsort(np.argsort(ranks[np.frombuffer(state, "<u4", count, SIZES.size)]))  # codes to columns
+            scored = found[:, order] if flags & MANY else found if order[1] else -found
+            sure = self._sure(state, flags)
+            given = _labels.probabilities(scored, count) if sure is None else certain.chances(sure, scored)
+            out[np.ix_(at, own[order])] = given
         return bad
+
+    def intervals(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], *where: Any
+    ) -> dict[int, str]:
+        """The ends of the intervals of rows, by the estimator of each key."""
+        return self._as_estimators(states, labels).intervals(states, groups, rows, labels, *where)
+
+    def sets(self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], *where: Any) -> dict[int, str]:
+        """The sets of classes of rows."""
+        return self._as_estimators(states, labels).sets(states, groups, rows, labels, *where)
+
+    def pvalues(self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], *where: Any) -> dict[int, str]:
+        """The p-values of rows."""
+        return self._as_estimators(states, labels).pvalues(states, groups, rows, labels, *where)
+
+    def _as_estimators(self, states: list[Any], labels: list[Any]) -> Estimators:
+        """The general engine; ``states`` become estimators in place."""
+        states[:] = [self.to_model(state, labels) for state in states]
+        return Estimators(self.model, self.features, self.dtype, self.classes, 1)
+
+    def _sure(self, state: bytes, flags: int) -> Any:
+        """The certainty at the end of a state; None for a state of an older version with a loss of log-odds."""
+        sure = _core.Certainty(self.task)
+        if not flags & SURE:
+            return None if self.log_odds else sure
+        values, end = sure.state(), len(state) - 16
+        bits = np.unpackbits(np.frombuffer(state, np.uint8, 16, end), bitorder="little")[: len(values)].astype(bool)
+        count = int(bits.sum())
+        values[bits] = np.frombuffer(state, "<f8", count, end - 8 * count)
+        sure.restore(values)
+        return sure
+
+    def _changes(self, sure: Any) -> bytes:
+        """The numbers of a certainty that differ from those of a new one, and a bit for each."""
+        fresh, values = _core.Certainty(self.task).state(), sure.state()
+        bits = values != fresh
+        if not bits.any():
+            return b""
+        return _f8(values[bits]) + np.packbits(np.pad(bits, (0, 128 - len(bits))), bitorder="little").tobytes()
 
     def _reasons(self, refused: Any, rows: Rows, labels: list[Any]) -> dict[int, str]:
         """The errors of the rows that the core has refused."""
@@ -274,7 +330,8 @@ class Compact:
         same = len(points) > 0 and bool((state.kappas == state.kappas[0]).all())
         wide = state.steps >= 2**32
         inverse: Floats = state.budget.get("inverse", np.zeros(0))
-        flags = MANY * many | WIDE * wide | ONE_KAPPA * same | INVERSE * (len(inverse) > 0)
+        sure = self._changes(last._sure())
+        flags = MANY * many | WIDE * wide | ONE_KAPPA * same | INVERSE * (len(inverse) > 0) | SURE * (len(sure) > 0)
         sizes = SIZES.pack(1, self.dtype.itemsize, flags, self.features, *state.raw.shape[::-1], len(codes) // 4)
         numbers = [getattr(state, name) for name in NUMBERS]
         counts = [getattr(state, name) for name in COUNTS]
@@ -293,7 +350,7 @@ class Compact:
         made = b"".join([
             sizes, codes, _f8(numbers), np.array(counts, "<i8").tobytes(), _f8(traced), *reshaped, *second, _f8(gamma),
             *scaler, _f8(state.raw), _f8(state.trace), _f8(state.kappas[:1] if same else state.kappas),
-            state.births.astype("<i8" if wide else "<u4").tobytes(), points.tobytes(), _f8(inverse), _f8(metric),
+            state.births.astype("<i8" if wide else "<u4").tobytes(), points.tobytes(), _f8(inverse), _f8(metric), sure,
         ])  # fmt: skip
         return made, labels
 
@@ -349,6 +406,9 @@ class Compact:
         places["rule"] = rule
         learner.restore(plain.replace(**numbers, **counts, **arrays, **places, known=known))
         last.learner_, last.n_features_in_ = learner, features
+        sure = self._sure(state, flags)
+        if sure is not None:
+            last._certainty = sure
         if self.task == "classification":
             last._order, last.classes_ = order, np.unique(np.array(order))
             last._given = self.classes is not None

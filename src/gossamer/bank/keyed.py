@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 
 from gossamer import _checks, _core
 from gossamer._typing import Array, Floats, Ints
+from gossamer.clock import read_times
 from gossamer.estimators import labels as _labels
 
 #: The types of a key: those whose equality is the same in SQLite and in Python.
@@ -45,6 +46,7 @@ class Rows:
     y: Floats | None = None
     weights: Floats | None = None
     order: Array | None = None
+    time: Floats | None = None
     bad: dict[int, str] = field(default_factory=dict)
 
     def key(self, position: int) -> Any:
@@ -178,6 +180,23 @@ def row_weights(owner: object, rows: Rows, values: Any) -> Floats | None:
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     rows.refuse(wrong, lambda i: _checks.wrong(owner, "sample_weight", "a finite number in [0, inf)", given[i]))
     return weights
+
+
+def row_times(owner: object, rows: Rows, values: Any) -> Floats | None:
+    """The times of rows in seconds; a row without a time is bad."""
+    if values is None:
+        return None
+    given = _sequence(owner, "time", values, len(rows.keys))
+    try:
+        return read_times(owner, given, len(rows.keys))
+    except ValueError:
+        times = np.full(len(rows.keys), np.nan)
+    for position, value in enumerate(given):
+        try:
+            times[position] = read_times(owner, [value], 1)[0]
+        except ValueError as error:
+            rows.bad.setdefault(position, str(error))
+    return times
 
 
 def label_targets(owner: object, rows: Rows, y: Any, known: Sequence[Any], given: bool) -> tuple[Floats, list[Any]]:

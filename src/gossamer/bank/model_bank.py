@@ -24,9 +24,9 @@ from gossamer.bank.keyed import Groups, RowError, Rows, UnknownKeyError
 from gossamer.bank.manifest import MOST_FEATURES, Manifest, to_json
 from gossamer.bank.objects import Estimators, description, shape_of, task_of
 from gossamer.bank.shelf import Shelf
-from gossamer.estimators import inputs, labels as _labels
+from gossamer.estimators import certain, inputs, labels as _labels
 from gossamer.estimators.divergence import watch
-from gossamer.estimators.pipelines import last_step
+from gossamer.estimators.pipelines import has_clock, last_step
 from gossamer.losses import Taxonomy
 from gossamer.rows.pending import Pending
 
@@ -113,8 +113,9 @@ class ModelBank:
 
     @exclusive
     def learn(
-        self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None
-    ) -> Floats:
+        self, keys: Any, X: Any, y: Any = None, order: Any = None, offset: Any = None, *, sample_weight: Any = None,
+        time: Any = None,
+    ) -> Floats:  # fmt: skip
         """Predict and then learn each row with the model of its key; returns the predictions, row for row.
 
         These are the scores of ``predict_learn``. Once a classifier's bank has seen more than two labels there is a
@@ -123,6 +124,7 @@ class ModelBank:
         ``order``: numbers, times or texts by which the rows of a key are sorted first (a stable sort).
         ``offset``: any plain data that says how far the stream is read when these rows are learned; `commit` stores it.
         ``sample_weight``: the weight of each row, as in an estimator; None: all 1.
+        ``time``: when each row came, for a model with a ``half_life``; each key has a clock of its own.
         """
         with self._lock:
             encoded = None if offset is None else to_json(self, "offset", offset)
@@ -130,6 +132,7 @@ class ModelBank:
             rows = keyed.checked(self, keys, X, order, self.n_features_in_, self._dtype)
             labels = self._targets(rows, y)
             rows.weights = keyed.row_weights(self, rows, sample_weight)
+            rows.time = keyed.row_times(self, rows, time)
             self._refuse(rows.bad, rows)
             groups, failed = keyed.gathered(rows), {}
             out = self._room(len(rows.keys), labels)
@@ -181,7 +184,8 @@ class ModelBank:
         """
 
         def learn(rows: Array, labels: Array, keys: list[Any]) -> None:
-            self.learn(keys, rows, labels)
+            timed = time is not None and has_clock(self.template)
+            self.learn(keys, rows, labels, time=np.full(len(rows), float(time)) if timed else None)
 
         return self.pending.join(ids, y, learn, time)
 
@@ -223,16 +227,51 @@ class ModelBank:
         return np.asarray(labels[winners])
 
     def predict_proba(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
-        """The probability of each of ``classes_``, for a model with the logistic loss: 0 for a class that the model of
-        the row has not seen, NaN in rows without an answer (see `predict`)."""
-        if not hasattr(self.template, "predict_proba"):
-            raise _checks.wrong(self, "model", "a classifier with predict_proba (loss='logistic')", self.template)
+        """The probability of each of ``classes_``: 0 for a class that the model of the row has not seen, NaN in rows
+        without an answer (see `predict`)."""
+        self._can("predict_proba", "a classifier")
 
         def room(count: int) -> tuple[Floats]:
             return (np.full((count, len(self._labels)), np.nan),)
 
         out: Floats = self._query("proba", keys, X, unknown, room)[0]
         return out
+
+    def predict_interval(self, keys: Any, X: Any, coverage: Any = 0.9, *, unknown: str = "raise") -> Floats:
+        """The low and the high end of each row, by its model (`gossamer.OnlineRegressor.predict_interval`); several
+        coverages give (rows, coverages, 2). NaN in rows without an answer (see `predict`)."""
+        self._can("predict_interval", "a regressor")
+        missed, one = certain.shares(self, coverage)
+
+        def room(count: int) -> tuple[list[float], Floats]:
+            return [1.0 - share for share in missed], np.full((count, len(missed), 2), np.nan)
+
+        out: Floats = self._query("intervals", keys, X, unknown, room)[1]
+        return out[:, 0] if one else out
+
+    def predict_set(self, keys: Any, X: Any, coverage: Any = 0.9, *, unknown: str = "raise") -> Array:
+        """The classes that are not strange, True in a column for each of ``classes_``, by the model of each row
+        (`gossamer.OnlineClassifier.predict_set`); none in rows without an answer, nor a class that the model has not
+        seen. Several coverages add an axis."""
+        self._can("predict_set", "a classifier")
+        missed, one = certain.shares(self, coverage)
+
+        def room(count: int) -> tuple[list[float], Array]:
+            return [1.0 - share for share in missed], np.zeros((count, len(self._labels), len(missed)), dtype=np.bool_)
+
+        out: Array = self._query("sets", keys, X, unknown, room)[1]
+        return out[:, :, 0] if one else out
+
+    def score_pvalue(self, keys: Any, X: Any, *, unknown: str = "raise") -> Floats:
+        """The p-value of each row, by its model (`gossamer.OnlineDetector.score_pvalue`): small for a strange row, NaN
+        in rows without an answer (see `predict`)."""
+        self._can("score_pvalue", "a detector")
+        out: Floats = self._query("pvalues", keys, X, unknown, lambda count: (np.full(count, np.nan),))[0]
+        return out
+
+    def _can(self, verb: str, rule: str) -> None:
+        if not hasattr(self.template, verb):
+            raise _checks.wrong(self, "model", f"{rule}, which has {verb}", self.template)
 
     def _score(self, keys: Any, X: Any, unknown: str) -> tuple[Floats, Any]:
         def room(count: int) -> tuple[Floats, Any]:

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from gossamer import _checks, store
 from gossamer._locks import as_worker
-from gossamer._typing import Floats, Ints
+from gossamer._typing import Array, Floats, Ints
 from gossamer.bank.keyed import Groups, Rows
 from gossamer.estimators.divergence import hush
 from gossamer.estimators.pipelines import last_step
@@ -122,6 +122,36 @@ class Estimators:
 
         return self._answer(states, groups, answer)
 
+    def intervals(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], coverages: list[float], out: Floats
+    ) -> dict[int, str]:
+        """The ends of the intervals of rows."""
+
+        def answer(model: Any, at: Ints) -> None:
+            out[at] = model.predict_interval(rows.X[at], coverages)
+
+        return self._answer(states, groups, answer)
+
+    def sets(
+        self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], coverages: list[float], out: Array
+    ) -> dict[int, str]:
+        """The sets of classes of rows, by the ranks of the labels."""
+        ranks = _ranks(labels)
+
+        def answer(model: Any, at: Ints) -> None:
+            columns = [ranks[label] for label in last_step(model).classes_.tolist()]
+            out[at[:, None], columns] = model.predict_set(rows.X[at], coverages)
+
+        return self._answer(states, groups, answer)
+
+    def pvalues(self, states: list[Any], groups: Groups, rows: Rows, labels: list[Any], out: Floats) -> dict[int, str]:
+        """The p-values of rows."""
+
+        def answer(model: Any, at: Ints) -> None:
+            out[at] = model.score_pvalue(rows.X[at])
+
+        return self._answer(states, groups, answer)
+
     def _answer(self, states: list[Any], groups: Groups, answer: Callable[[Any, Ints], None]) -> dict[int, str]:
         """Let the model of each key answer for its rows; the errors of rows without an answer."""
 
@@ -142,11 +172,13 @@ class Estimators:
             return list(pool.map(as_worker(get_ident(), work), range(count)))
 
     def _learn(self, model: Any, rows: Rows, targets: Any, at: Any, ranks: dict[Any, int], out: Floats) -> None:
-        weights = {} if rows.weights is None else {"sample_weight": rows.weights[at]}
+        given = {} if rows.weights is None else {"sample_weight": rows.weights[at]}
+        if rows.time is not None:
+            given["time"] = rows.time[at]
         if out.ndim == 2:
-            out[at] = model._predict_learn(rows.X[at], targets, **weights).by_class(list(ranks))
+            out[at] = model._predict_learn(rows.X[at], targets, **given).by_class(list(ranks))
         else:
-            out[at] = model.predict_learn(rows.X[at], targets, **weights)
+            out[at] = model.predict_learn(rows.X[at], targets, **given)
 
     def _targets(self, y: Floats | None, at: Any, labels: list[Any]) -> Any:
         if y is None:

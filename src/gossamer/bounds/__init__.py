@@ -6,7 +6,7 @@ error y f(x) <= margin, of the score made before the label was used; all learner
 Corrections to the papers follow ALGORITHMS 12 and 14.
 
 >>> len(ALL), ALL["norma_regret"].source
-(36, 'Kivinen et al. 2004, Theorem 4')
+(37, 'Kivinen et al. 2004, Theorem 4')
 """
 
 from gossamer.bounds.comparators import (
@@ -19,6 +19,7 @@ from gossamer.bounds.comparators import (
     path_lengths,
     values,
 )
+from gossamer.bounds.conformal import conformal_coverage
 from gossamer.bounds.ilk import (
     ilk_contraction,
     ilk_mistakes,
@@ -75,6 +76,7 @@ __all__ = [
     "alma_parameters",
     "arow_mistakes",
     "best_sequences",
+    "conformal_coverage",
     "cumulative_risk",
     "fixed_share",
     "fixed_share_mistakes",

@@ -195,7 +195,7 @@ class Auto(_Projecting):
     def resolve(self, X: Any) -> Budget:
         if self.size is not None:
             return self
-        row = X.shape[1] * X.dtype.itemsize if isinstance(X, np.ndarray) else 0
+        row = X.shape[1] * X.dtype.itemsize if isinstance(X, np.ndarray) else 0  # of sparse rows, no two have as many
         half = (row + 64) / 2  # bytes of a point and its numbers: 16 m^2 + 2 half m <= memory
         most = (math.sqrt(half * half + 16 * min(self.memory, 1e12)) - half) / 16
         return replace(self, size=min(LARGEST_GRAM, max(self.start, int(most))))

@@ -34,14 +34,15 @@ LEAST_SLOPE, LARGEST_SLOPE = 1e-3, 100.0
 LARGEST_SCORE = 1e150
 
 
-def _sigmoid(u: float) -> float:
+def sigmoid(u: float) -> float:
+    """1 / (1 + exp(-u)), without overflow."""
     if u >= 0:
         return 1.0 / (1.0 + math.exp(-u))
     e = math.exp(u)
     return e / (1.0 + e)
 
 
-def _safe_curvature(u: float, p: float) -> float:
+def safe_curvature(u: float, p: float) -> float:
     """The curvature of the parabola that touches log(1 + exp(-u)) and lies above it; p is the sigmoid of u."""
     return 0.25 if abs(u) < 1e-4 else (p - 0.5) / u
 
@@ -88,9 +89,13 @@ class Link(NamedTuple):
         squares = self.forgetting * self.squares + weight * f * f
         return f / math.sqrt(squares / (self.forgetting * self.total + weight)) if squares > 0 else 0.0
 
+    def log_odds(self, f: float) -> float:
+        """The log-odds of the second class for a score."""
+        return self.slope * self._standardize(_check_score(self, f)) + self.offset
+
     def probability(self, f: float) -> float:
         """The probability of the second class for a score."""
-        return _sigmoid(self.slope * self._standardize(_check_score(self, f)) + self.offset)
+        return sigmoid(self.log_odds(f))
 
     def learn(self, f: float, second: bool, weight: float = 1.0) -> Link:
         """The link after a score and whether its row was of the second class."""
@@ -100,14 +105,14 @@ class Link(NamedTuple):
             return self
         keep, fresh, z = self.forgetting, 1.0 - self.forgetting, self._standardize(f, weight)
         u = self.slope * z + self.offset
-        p = _sigmoid(u)
+        p = sigmoid(u)
         slopes = keep * self.slopes + fresh * PRIOR_PRECISION
         mixed = keep * self.mixed
         offsets = keep * self.offsets + fresh * OFFSET_PRECISION
         error = weight * (p - (1.0 if second else 0.0))
         along_slope = error * z + fresh * PRIOR_PRECISION * (self.slope - PRIOR_SLOPE)
         along_offset = error + fresh * OFFSET_PRECISION * self.offset
-        safe = weight * _safe_curvature(u, p)
+        safe = weight * safe_curvature(u, p)
         a, b, c = slopes + safe * z * z, mixed + safe * z, offsets + safe
         step = (c * along_slope - b * along_offset) / (a * c - b * b)
         slope = _clip(LEAST_SLOPE, self.slope - step, LARGEST_SLOPE)
@@ -118,11 +123,29 @@ class Link(NamedTuple):
             keep * self.total + weight, keep * self.squares + weight * f * f,
         )  # fmt: skip
 
-    def learn_all(self, scores: Any, second: Any, weights: Any = None) -> tuple[Floats, Link]:
-        """`learn` for every row, compiled: the probabilities before each, and the link after the last."""
+    def fade(self, factor: float) -> Link:
+        """The link after time has passed: what was learned counts less by a factor (`gossamer.clock`), and slope and
+        offset go back to the prior by as much."""
+        if factor == 1.0:
+            return self
+        fresh = 1.0 - factor
+        slopes = factor * self.slopes + fresh * PRIOR_PRECISION
+        mixed = factor * self.mixed
+        offsets = factor * self.offsets + fresh * OFFSET_PRECISION
+        along_slope = fresh * PRIOR_PRECISION * (self.slope - PRIOR_SLOPE)
+        along_offset = fresh * OFFSET_PRECISION * self.offset
+        step = (offsets * along_slope - mixed * along_offset) / (slopes * offsets - mixed * mixed)
+        slope = _clip(LEAST_SLOPE, self.slope - step, LARGEST_SLOPE)
+        offset = self.offset - (along_offset + mixed * (slope - self.slope)) / offsets
+        sums = factor * self.total, factor * self.squares
+        return Link(self.forgetting, slope, offset, slopes, mixed, offsets, *sums)
+
+    def learn_all(self, scores: Any, second: Any, weights: Any = None, fades: Any = None) -> tuple[Floats, Link]:
+        """`learn` for every row, compiled: the probabilities before each, and the link after the last. ``fades``: what
+        the time before each row leaves."""
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         p, y = np.empty(len(scores)), np.ascontiguousarray(second, dtype=np.float64)
-        return p, Link(*_core.learn_link(list(self), scores, y, _as_floats(weights), p))
+        return p, Link(*_core.learn_link(list(self), scores, y, _as_floats(weights), p, _as_floats(fades)))
 
     def probabilities(self, scores: Floats) -> Floats:
         """`probability` of every score, compiled."""
@@ -132,7 +155,9 @@ class Link(NamedTuple):
 
     def widened(self) -> SoftmaxLink:
         """The link for a score per class, when a third class comes: f = g_1 - g_0, g_1 = -g_0."""
-        return SoftmaxLink(self.forgetting, self.slope / 2, 4 * self.slopes, self.total, self.squares / 4)
+        return SoftmaxLink(
+            self.forgetting, max(LEAST_SLOPE, self.slope / 2), 4 * self.slopes, self.total, self.squares / 4
+        )
 
 
 class SoftmaxLink(NamedTuple):
@@ -189,20 +214,32 @@ class SoftmaxLink(NamedTuple):
         variance = max(0.0, mean_square - mean * mean)
         z = scale * (own - top) - mean
         u = self.slope * (z + mean) - math.log(mass)
-        q = _sigmoid(u)
+        q = sigmoid(u)
         slopes = keep * self.slopes + fresh * PRIOR_PRECISION
         along = weight * (q - 1.0) * z + fresh * PRIOR_PRECISION * (self.slope - PRIOR_SLOPE)
         spread = (1.0 - q) * variance
-        step = along / (slopes + weight * (_safe_curvature(u, q) * z * z + spread))
+        step = along / (slopes + weight * (safe_curvature(u, q) * z * z + spread))
         slopes += weight * (q * (1.0 - q) * z * z + spread)
         slope = _clip(LEAST_SLOPE, self.slope - step, LARGEST_SLOPE)
         return SoftmaxLink(keep, slope, slopes, keep * self.total + weight, keep * self.squares + weight * square)
 
-    def learn_all(self, scores: Any, labels: Any, weights: Any = None) -> tuple[Floats, SoftmaxLink]:
-        """`learn` for every row, compiled: the probabilities before each, and the link after the last."""
+    def fade(self, factor: float) -> SoftmaxLink:
+        """The link after time has passed, as that of `Link`."""
+        if factor == 1.0:
+            return self
+        fresh = 1.0 - factor
+        slopes = factor * self.slopes + fresh * PRIOR_PRECISION
+        step = fresh * PRIOR_PRECISION * (self.slope - PRIOR_SLOPE) / slopes
+        slope = _clip(LEAST_SLOPE, self.slope - step, LARGEST_SLOPE)
+        return SoftmaxLink(self.forgetting, slope, slopes, factor * self.total, factor * self.squares)
+
+    def learn_all(self, scores: Any, labels: Any, weights: Any = None, fades: Any = None) -> tuple[Floats, SoftmaxLink]:
+        """`learn` for every row, compiled: the probabilities before each, and the link after the last. ``fades``: what
+        the time before each row leaves."""
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         p, y = np.empty(scores.shape), np.ascontiguousarray(labels, dtype=np.float64)
-        return p, SoftmaxLink(*_core.learn_softmax_link(list(self), scores, y, _as_floats(weights), p))
+        given = (scores, y, _as_floats(weights), p, _as_floats(fades))
+        return p, SoftmaxLink(*_core.learn_softmax_link(list(self), *given))
 
     def probabilities(self, scores: Floats) -> Floats:
         """`probability` of every row, compiled."""
@@ -225,8 +262,8 @@ def check_link(owner: object, parameter: str, link: Any) -> None:
     kind = isinstance(link, Link | SoftmaxLink)
     if not kind or not all(type(value) is float and math.isfinite(value) for value in link):
         raise _checks.wrong(owner, parameter, "a link of finite numbers", link)
-    if not (0 < link.forgetting <= 1 and LEAST_SLOPE / 2 <= link.slope <= LARGEST_SLOPE):
-        raise _checks.wrong(owner, parameter, "a link with a forgetting in (0, 1] and a slope in [0.0005, 100]", link)
+    if not (0 < link.forgetting <= 1 and LEAST_SLOPE <= link.slope <= LARGEST_SLOPE):
+        raise _checks.wrong(owner, parameter, "a link with a forgetting in (0, 1] and a slope in [0.001, 100]", link)
     positive = link.slopes > 0 and link.total >= 0 and link.squares >= 0
     if isinstance(link, Link):
         positive = positive and link.offsets > 0 and link.slopes * link.offsets > link.mixed**2

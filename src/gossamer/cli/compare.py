@@ -12,7 +12,7 @@ from gossamer import _checks
 from gossamer._registry import split
 from gossamer.cli import told
 from gossamer.cli.evaluation import Evaluation
-from gossamer.cli.options import build, evaluation_options, make_encoder, open_data, tunes_itself
+from gossamer.cli.options import build, encode, evaluation_options, make_encoder, open_data, tunes_itself
 from gossamer.cli.parts import learners, refused
 from gossamer.cli.progress import Bar
 
@@ -35,11 +35,11 @@ def work(options: argparse.Namespace) -> None:
         seconds = dict.fromkeys(runs, 0.0)
         try:
             for chunk in stream:
-                rows = {own: chunk.X if e is None else e.learn_transform(chunk.X) for own, e in encoders.items()}
+                rows = {own: encode(e, chunk) for own, e in encoders.items()}
                 for name, (model, run) in list(runs.items()):
                     start = time.perf_counter()
                     try:
-                        run.update(rows[scaling[name]], chunk.y)
+                        run.update(rows[scaling[name]], chunk.y, chunk.time)
                     except ValueError as error:
                         problem = refused(error, model, chunk, stream.name, stream.target)
                         if len(runs) == 1:

@@ -23,7 +23,8 @@ class ToldError(ValueError):
 
 #: Options of the learner and the kernel that are passed on if they were given.
 MODEL = ("loss", "C", "rate", "schedule", "reg", "margin", "nu", "epsilon", "delta", "quantile", "radius", "budget",
-         "rule", "fit_intercept", "gamma", "degree", "coef0", "length")  # fmt: skip
+         "rule", "fit_intercept", "skip", "half_life", "class_weight", "gamma", "degree", "coef0",
+         "length")  # fmt: skip
 
 #: How a part is given.
 PART = "NAME[:PARAMETER=VALUE,...]"
@@ -41,6 +42,9 @@ def add_data(parser: argparse.ArgumentParser, target: bool = True) -> None:
         group.add_argument("--target", metavar="COLUMN", help="what to predict: a name, or a position (0 is the first, "
                            "-1 the last). Without: novelty detection")  # fmt: skip
         group.add_argument("--columns", type=_names, metavar="A,B,...", help="the features (default: all others)")
+        group.add_argument("--time", metavar="COLUMN", help="when each row came: a date, or seconds; with --half-life")
+        group.add_argument("--late", default="error", help="what becomes of a row earlier than the row before: error "
+                           "(the default), or clamp, which takes the time of the row before")  # fmt: skip
         group.add_argument("--ignore", type=_names, default=(), metavar="A,B,...", help="columns that are no features")
         group.add_argument("--kinds", type=_pairs, metavar="COLUMN=KIND,...", help="number, boolean, category, mixed, "
                            "text, timestamp, cyclic:24, id or ignored (the target: number, integer, boolean, date or "
@@ -94,13 +98,19 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     ):  # fmt: skip
         group.add_argument(f"--{name}", type=float, metavar="X", help=words)
     group.add_argument("--schedule", help="constant or inverse_sqrt")
+    group.add_argument("--skip", type=float, help="novelty: alarms are rows with a p-value below this (0.05), "
+                       "and runs of them are not learned")  # fmt: skip
     group.add_argument("--intercept", dest="fit_intercept", action=argparse.BooleanOptionalAction, default=None,
                        help="learn an offset")  # fmt: skip
     group.add_argument("--scale", action=argparse.BooleanOptionalAction, default=True,
                        help="scale the features online to mean 0 and deviation 1 (default: yes)")  # fmt: skip
     group.add_argument("--forget", type=float, default=0.0, metavar="X", help="the scaler looks back 1/X rows")
+    group.add_argument("--half-life", metavar="TIME", help="what was learned loses half of its weight in this time: "
+                       "7d, '12 hours'; with --time")  # fmt: skip
+    group.add_argument("--class-weight", metavar="balanced or LABEL=X,...", help="what a row of each class counts for")
     group.add_argument("--metrics", type=_names, metavar="A,B,...", help="what is measured: error, loss, accuracy, "
-                       "precision, recall, f1, auc, log_loss; mae, rmse, pinball; alarms")  # fmt: skip
+                       "precision, recall, f1, auc, log_loss, brier, calibration; mae, rmse, pinball, coverage, "
+                       "width; alarms")  # fmt: skip
     group.add_argument("--positive", metavar="LABEL", help="the class that precision, recall, f1 and auc are about "
                        "(default: the second of two; the mean over more)")  # fmt: skip
     group.add_argument("--window", type=int, metavar="N", help="rows of a line of the trace (default: 100, doubled as "
@@ -120,7 +130,8 @@ def default_learner(options: argparse.Namespace) -> str:
     if options.rule:
         return "online"
     own = given(options)
-    settled = isinstance(own.pop("budget", 1), int) and not own.keys() - {"quantile"} and not options.forget
+    free = {"quantile", "half_life", "class_weight"}  # also of the learner without settings
+    settled = isinstance(own.pop("budget", 1), int) and not own.keys() - free and not options.forget
     return "auto" if settled else "silk"
 
 
@@ -141,15 +152,32 @@ def open_data(options: argparse.Namespace, *, chunk_rows: int, task: str | None,
     return open_stream(
         options.data, format=options.format, missing=options.missing, delimiter=options.delimiter,
         header=options.header, chunk_rows=chunk_rows, task=task, schema=schema, position=position,
-        encode=False, bad_rows="skip" if getattr(options, "on_error", "") == "skip" else "error",
+        encode=False, time=getattr(options, "time", None),
+        bad_rows="skip" if getattr(options, "on_error", "") == "skip" else "error",
         **reading, **own,
     )  # fmt: skip
+
+
+#: The metrics of --proba and of --interval.
+PROBA, INTERVAL = ("log_loss", "brier", "calibration"), ("coverage", "width")
 
 
 def evaluation_options(options: argparse.Namespace, stream: Stream, task: str) -> dict[str, Any]:
     """The options of the metrics, for `Evaluation`."""
     kind = None if stream.schema.target is None else stream.schema.target.kind
     found: dict[str, Any] = {"every": options.window, "metrics": options.metrics}
+    for name, where, more in (("proba", "classification", PROBA), ("interval", "regression", INTERVAL)):
+        value = getattr(options, name, None)
+        if not value:
+            continue
+        if task != where:
+            from gossamer import _checks
+
+            raise _checks.wrong("run", name, f"left out where the task is not {where}", task)
+        usual = options.metrics or (["error"] if name == "proba" else ["mae", "rmse"])
+        found["metrics"] = [*usual, *(metric for metric in more if metric not in usual)]
+        if name == "interval":
+            found["coverage"] = value
     if task == "novelty" and kind:
         found["anomaly"] = label_of("anomaly", options.anomaly, kind)
     if options.positive is not None:
@@ -172,11 +200,9 @@ def make_encoder(options: argparse.Namespace, stream: Stream, learner: str) -> A
 
     scale = options.scale
     if scale and not options.forget and tunes_itself(learner, stream.task):
-        scale = not all(
-            column.kind == "number" and not (column.indicator or column.log) for column in stream.schema.plan.used
-        )
+        scale = not all(column.kind == "number" and not column.indicator for column in stream.schema.plan.used)
     if stream.plain:
-        return OnlineScaler(options.forget) if scale else None
+        return OnlineScaler(options.forget, half_life=half_life(options)) if scale else None
     return RowEncoder(stream.schema.plan, scale=scale, forget=options.forget).settle()
 
 
@@ -195,9 +221,40 @@ def build(learner: str, options: argparse.Namespace, stream: Stream, encoder: An
             scaled = encoder is not None and getattr(encoder, "scale", True)
             own = {"scale": options.scale and not scaled}
             kernel = kernel if options.kernel else "mixed" if getattr(encoder, "scale", False) else None
+        own |= {"half_life": half_life(options)} if options.half_life is not None else {}
+        if options.class_weight is not None:
+            own["class_weight"] = class_weight(options.class_weight, stream)
         return make_learner(learner, stream.task, kernel, {**given(options), **own}, strict)
     except ValueError as error:
         raise ToldError("", error, usage=True) from None
+
+
+def encode(encoder: Any, chunk: Any) -> Any:
+    """The rows of a chunk as the learner gets them; the encoder learns them."""
+    if encoder is None:
+        return chunk.X
+    timed = getattr(encoder, "half_life", None) is not None
+    return encoder.learn_transform(chunk.X, time=chunk.time) if timed else encoder.learn_transform(chunk.X)
+
+
+def half_life(options: argparse.Namespace) -> Any:
+    """The half-life of the options; None without."""
+    from gossamer import _checks
+    from gossamer.clock import LATE, HalfLife
+
+    _checks.one_of("run", "late", options.late, LATE)
+    if (options.half_life is None) != (options.time is None):
+        told = "half_life" if options.half_life is None else "time"
+        raise _checks.wrong("run", told, "given: --time and --half-life go together", None)
+    return None if options.half_life is None else HalfLife(as_value(options.half_life), options.late)
+
+
+def class_weight(text: str, stream: Stream) -> Any:
+    """The weights of classes: balanced, or a number for each label."""
+    if text == "balanced":
+        return text
+    kind = None if stream.schema.target is None else stream.schema.target.kind
+    return {label_of("class_weight", label, kind): as_value(weight) for label, weight in _pairs(text).items()}
 
 
 def tunes_itself(learner: str, task: str) -> bool:

@@ -38,6 +38,7 @@ class Output:
     alarms : write only rows that raise an alarm.
     probabilities : whether there is a column for the probability of the prediction; JSON lines have those of all
         classes too.
+    interval : whether there are columns for the low and the high end; empty where they are infinite.
     formulas : what to do with a text that a spreadsheet takes for a formula (it begins with = + - @, a tab or a
         carriage return and is no number): "quote" puts an apostrophe before it, "error" refuses it, "keep" writes it.
         In CSV only.
@@ -45,7 +46,7 @@ class Output:
 
     def __init__(
         self, path: str, task: str, target: bool, form: str | None = None, length: int | None = None,
-        alarms: bool = False, probabilities: bool = False, formulas: str = "quote",
+        alarms: bool = False, probabilities: bool = False, formulas: str = "quote", interval: bool = False,
     ) -> None:  # fmt: skip
         ending = os.path.splitext(path)[1].lower()
         self.form = form or ("jsonl" if ending in (".jsonl", ".ndjson", ".json") else "csv")
@@ -54,6 +55,8 @@ class Output:
         self.columns = [name for name in COLUMNS[task] if target or name != "target"]
         if probabilities:
             self.columns += ["probability"] if self.form == "csv" else ["probability", "probabilities"]
+        if interval:
+            self.columns += ["low", "high"]
         self.task, self.alarms, self.path, self.formulas = task, alarms, path, formulas
         # closed by `close`: it is open as long as the run
         if path == "-":
@@ -92,6 +95,11 @@ class Output:
             values["probability"] = np.fmax.reduce(told, axis=1, initial=0.0).tolist()
             if self.form == "jsonl":
                 values["probabilities"] = _by_class(made, told)
+        if "low" in self.columns:
+            radii = made.radii[:, 0]
+            finite = np.isfinite(radii).tolist()
+            for name, ends in (("low", made.labels - radii), ("high", made.labels + radii)):
+                values[name] = [value if told else None for value, told in zip(ends.tolist(), finite, strict=True)]
         if not made.known.all():
             unknown = np.flatnonzero(~made.known).tolist()
             for name in values.keys() & {"prediction", "score", "probability", "probabilities"}:

@@ -67,6 +67,15 @@ def _add_results(parser: Any, out: str | None, words: str) -> None:
     parser.add_argument("--alarms", action="store_true", help="novelty: write only the rows that raise an alarm")
 
 
+def _add_certainty(parser: Any) -> None:
+    """How sure the model is, and drift alarms over how badly rows are predicted."""
+    parser.add_argument("--proba", action="store_true", help="classes: write and measure calibrated probabilities")
+    parser.add_argument("--interval", type=float, metavar="COVERAGE",
+                        help="numbers: write and measure intervals that hold this share of the targets")  # fmt: skip
+    parser.add_argument("--alarms-drift", type=int, nargs="?", const=100_000, metavar="ROWS",
+                        help="print drift alarms; in the mean at most one in ROWS (100,000) is false")  # fmt: skip
+
+
 def _add_plot(parser: Any, quiet: str) -> None:
     parser.add_argument("--plot", metavar="FILE", help="a picture of the errors: .png, .pdf or .svg")
     parser.add_argument("--quiet", action="store_true", help=quiet)
@@ -98,6 +107,7 @@ def add_run(commands: Any) -> None:
     group = parser.add_argument_group("results")
     _add_results(group, None, "predictions, as CSV or, if it ends in .jsonl, JSON lines; - is standard output")
     _add_plot(group, "no columns, no table and no bar")
+    _add_certainty(group)
     group.add_argument("--trace", metavar="FILE", help="the errors over time, as CSV")
     group.add_argument("--save", metavar="FILE", help="the model, for predict and --model; also after Ctrl-C "
                        "and, unless --on-error stop, at a bad row")  # fmt: skip

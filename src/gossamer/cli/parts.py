@@ -184,12 +184,14 @@ def unknown_label(classes: list[Any], chunk: Any, stream: Any) -> ValueError | N
 def usual(name: str, task: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults of the command line, where they differ from those of the library.
 
-    A stream has no end, so that every learner has a budget. Targets of a regression are as they come, often far from
-    0: an offset follows them there.
+    Detectors do not learn runs of alarms. A stream has no end, so that every learner has a budget. Targets of a
+    regression are as they come, often far from 0: an offset follows them there.
     """
     given: dict[str, Any] = {}
     if "budget" in defaults and defaults["budget"].default is None:
         given["budget"] = 100_000 if name == "additive" else 256  # trees are as fast with many
     if task == "regression" and "fit_intercept" in defaults:
         given["fit_intercept"] = True
+    if task == "novelty" and "skip" in defaults:
+        given["skip"] = 0.05  # an anomaly that lasts is not learned away
     return given

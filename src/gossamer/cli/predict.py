@@ -22,9 +22,10 @@ def work(options: argparse.Namespace) -> None:
     face = Face(model, task)
     wrong = rows = 0.0
     with open_data(options, chunk_rows=8192, task=task, schema=schema) as stream:
+        told = face.tells and bool(getattr(face.model[-1]._loss(), "log_odds", False))
         out = Output(
             options.out, task, stream.target is not None, options.out_format, alarms=options.alarms,
-            probabilities=face.tells, formulas=options.formulas,
+            probabilities=told, formulas=options.formulas,
         )  # fmt: skip
         try:
             for chunk in stream:

@@ -13,15 +13,28 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from gossamer import _checks, store
 from gossamer.cli import saved
 from gossamer.cli.ahead import ahead
 from gossamer.cli.checkpoint import Checkpoint, remove_leftovers
 from gossamer.cli.evaluation import Evaluation
-from gossamer.cli.options import MODEL, ToldError, build, default_learner, evaluation_options, make_encoder, open_data
+from gossamer.cli.options import (
+    MODEL,
+    ToldError,
+    build,
+    default_learner,
+    encode,
+    evaluation_options,
+    half_life,
+    make_encoder,
+    open_data,
+)
 from gossamer.cli.output import FORMULAS, Output, named
 from gossamer.cli.parts import refused, unknown_label
 from gossamer.cli.progress import Bar, Table
+from gossamer.drift import DriftAlarm
 from gossamer.estimators import pipeline
 from gossamer.streams import Chunk, Stream
 
@@ -32,7 +45,7 @@ ON_ERROR = ("save", "stop", "skip")
 SAME = ("target", "columns", "ignore", "kinds", "categories", "format", "missing", "delimiter", "header", "n_features",
         "decimal", "encoding", "na_values", "max_features", "task", "learner", "kernel", *MODEL, "scale", "forget",
         "window", "delay", "anomaly", "out_format", "alarms", "model", "metrics", "positive", "formulas", "on_error",
-        "new_classes")  # fmt: skip
+        "new_classes", "time", "late", "proba", "interval", "alarms_drift")  # fmt: skip
 
 
 def work(options: argparse.Namespace) -> None:
@@ -40,6 +53,9 @@ def work(options: argparse.Namespace) -> None:
     if options.labels:
         from gossamer.cli import labels
 
+        for name in ("time", "half_life"):
+            if getattr(options, name) is not None:
+                raise _checks.wrong("run", name, "left out with --labels", getattr(options, name))
         return labels.work(options)
     _check(options)
     with Interrupts() as interrupts, ExitStack() as opened:
@@ -53,6 +69,8 @@ def _check(options: argparse.Namespace) -> None:
         if getattr(options, name) is not None:
             _checks.whole("run", name, getattr(options, name), 1)
     _checks.whole("run", "delay", options.delay, 0)
+    if not options.model:
+        half_life(options)
     _checks.one_of("run", "on_error", options.on_error, ON_ERROR)
     _checks.one_of("run", "formulas", options.formulas, FORMULAS)
     if options.new_classes and not options.model:
@@ -115,6 +133,8 @@ class _Run:
         before = self.checkpoint.read(options.resume)
         if options.resume and before is None and not options.quiet:
             print(f"gossamer: there is no {options.checkpoint} yet: beginning at the first row", file=sys.stderr)
+        self.drift = DriftAlarm(every=options.alarms_drift) if options.alarms_drift else None
+        self.drifted: list[int] = []
         self.bar = Bar(options.data, on=not options.quiet)
         self.table = Table(self.bar, sys.stderr if options.out == "-" else sys.stdout, options.quiet)
         self.stream = self._begin() if before is None else self._resume(before)
@@ -158,6 +178,8 @@ class _Run:
         self.model, self.task, self.position = before["model"], before["task"], before["position"]
         self.encoder = before["encoder"]
         self.classes = before.get("classes")
+        if before.get("drift") is not None:
+            self.drift, self.drifted = before["drift"], list(before["drifted"])
         if options.data == "-":
             skipped = f"row {before['row']:,}: standard input is read again from its start, and skipped up to there"
             print(f"gossamer: going on after {skipped}", file=sys.stderr)
@@ -181,10 +203,25 @@ class _Run:
             return None
         out = Output(
             options.out, self.task, stream.target is not None, options.out_format, length, options.alarms,
-            self.evaluation.tells, options.formulas,
+            self.evaluation.tells and (options.proba or self._log_odds()), options.formulas, bool(options.interval),
         )  # fmt: skip
         self.opened.callback(out.close)
         return out
+
+    def _log_odds(self) -> bool:
+        """Whether scores are log-odds: then probabilities are written without being asked for."""
+        loss = self.model[-1]._loss() if self.task == "classification" else None
+        return bool(getattr(loss, "log_odds", False))
+
+    def _watch(self, chunk: Chunk, made: Any) -> None:
+        """Print drift alarms over the losses of the predictions."""
+        if self.drift is None:
+            return
+        for alarm in self.drift.update(strangeness(self.task, chunk.y, made)):
+            self.drifted.append(alarm.row)
+            self.bar.clear()
+            words = f"drift at row {alarm.row:,}, since about row {alarm.since:,} (evidence {alarm.strength:,.0f} to 1)"
+            print(f"{self.stream.name}: {words}", file=sys.stderr)
 
     # -------------------------------------------------------------------------------------------------- the work
 
@@ -218,10 +255,11 @@ class _Run:
             raise problem
         encoder = copy.deepcopy(self.encoder)
         try:
-            made = self.evaluation.update(chunk.X if encoder is None else encoder.learn_transform(chunk.X), chunk.y)
+            made = self.evaluation.update(encode(encoder, chunk), chunk.y, chunk.time)
         except ValueError as error:
             raise refused(error, self.model, chunk, self.stream.name, self.stream.target) from None
         self.encoder = encoder  # what it has learned from rows that the model has learned too
+        self._watch(chunk, made)
         if self.out is not None:
             self.out.write(chunk.rows, chunk.y, made)
             if self.options.data == "-":  # somebody may wait for these lines
@@ -235,7 +273,7 @@ class _Run:
         self.checkpoint.write(self.evaluation.row, {
             "done": done, "task": self.task, "position": self.position, "out": length, "classes": self.classes,
             "options": _same(self.options), "evaluation": self.evaluation.state(), "model": self.model,
-            "encoder": self.encoder,
+            "encoder": self.encoder, "drift": self.drift, "drifted": self.drifted,
         })  # fmt: skip
 
     def _save(self) -> None:
@@ -278,12 +316,22 @@ class _Run:
             from gossamer import plots
 
             with named(self.options.plot):
-                plots.trace(trace, self.options.plot, title=f"{self.stream.name}: {self.options.learner}")
+                plots.trace(
+                    trace, self.options.plot, title=f"{self.stream.name}: {self.options.learner}", alarms=self.drifted
+                )
         if not self.options.quiet:
             for line in [*notes(self.stream, self.encoder), *left_out(self.stream)]:
                 print(line, file=sys.stderr)
             words = f"{rows:,} rows in {seconds:.1f} s ({rows / max(seconds, 1e-9):,.0f} rows/s)"
             print(f"{self.stream.name}: {self.task}, {words}", file=sys.stderr)
+
+
+def strangeness(task: str, y: Any, made: Any) -> Any:
+    """How badly each row was predicted, for drift alarms: errors of classes, distances, or low scores of a detector."""
+    if task == "classification":
+        told = np.where(np.isnan(made.chances), 0.0, made.chances)
+        return 1.0 - told if made.tells else (~made.known | (made.labels != y)).astype(np.float64)
+    return np.abs(np.asarray(y, dtype=np.float64) - made.labels) if task == "regression" else -made.scores
 
 
 def left_out(stream: Stream) -> list[str]:

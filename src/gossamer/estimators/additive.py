@@ -13,6 +13,7 @@ import numpy as np
 from gossamer import _checks
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget, Oldest, Smallest
+from gossamer.clock import as_half_life
 from gossamer.estimators import fitting, inputs, labels
 from gossamer.estimators.choose import choose_budget, choose_loss
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
@@ -34,6 +35,7 @@ class _Additive:
     """A mixin: an additive kernel in trees, and the effect of each of its coordinates."""
 
     takes_new_features = False
+    takes_several = False
 
     def _kernel(self: Any) -> Additive:
         several = isinstance(self.kernel, (list, tuple))
@@ -52,7 +54,8 @@ class _Additive:
         kernel = self._kernel()
         kind = Rescaled if _checks.one_of(self, "rescale", self.rescale, [False, True]) else Learner
         parts = (self._loss() if loss is None else loss, self._rule(), self._budget())
-        return kind(kernel, *parts, average=self._average(), backend="trees" if kernel.splits else "auto")
+        options: dict[str, Any] = {"average": self._average(), "half_life": as_half_life(self, self.half_life)}
+        return kind(kernel, *parts, backend="trees" if kernel.splits else "auto", **options)
 
     def _projects(self: Any) -> bool:
         return bool(_checks.one_of(self, "method", self.method, METHODS) == "projection")
@@ -181,7 +184,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
     rescale : map each coordinate into (0, 1) by its running mean and deviation (`rescale`), as splines need;
         if False, rows are taken as they are, and one outside of the kernel's domain is an error.
     budget : the number of support points ("silk" gives up the lightest, "projection" the oldest); a Budget; or None.
-    average, n_passes, shuffle, random_state : as in `OnlineClassifier`.
+    average, n_passes, shuffle, random_state, half_life : as in `OnlineClassifier`.
     scale_target : as in `NORMARegressor`.
 
     Attributes
@@ -205,7 +208,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         schedule: Any = "constant", epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5,
         radius: float | None = None, fit_intercept: bool = False, weights: Any = None, products: Any = (),
         differences: Any = (), rescale: bool = True, budget: Any = None, average: bool | str = "fit", n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0, scale_target: bool = True,
+        shuffle: bool = True, random_state: Any = 0, scale_target: bool = True, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.scale_target = scale_target
         self.kernel, self.method, self.loss, self.C, self.reg, self.schedule = kernel, method, loss, C, reg, schedule
@@ -214,6 +217,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         self.products, self.differences, self.rescale = products, differences, rescale
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
     def _loss(self) -> Loss:
         if self.loss == "auto":
@@ -224,7 +228,7 @@ class AdditiveRegressor(_Additive, OnlineRegressor):
         return self._outward(values)
 
     def _shift(self) -> float:
-        return self._units()[0]
+        return float(self._units()[0])
 
 
 class AdditiveClassifier(_Additive, OnlineClassifier):
@@ -233,7 +237,7 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
     Parameters
     ----------
     kernel, C, reg, schedule, fit_intercept, weights, products, differences, rescale, budget, average, n_passes,
-        shuffle, random_state : as in `AdditiveRegressor`.
+        shuffle, random_state, half_life, class_weight : as in `AdditiveRegressor`.
     method : "silk" for implicit steps; "projection" for Herbster's projection onto the functions that are right by
         ``margin``, and onto those with a norm of at most ``radius`` (2001, Figs. 2 and 3), for two classes.
     loss : "hinge", "squared_hinge" or "logistic"; "hinge" with "projection".
@@ -259,12 +263,15 @@ class AdditiveClassifier(_Additive, OnlineClassifier):
         schedule: Any = "constant", margin: float = 1.0, radius: float | None = None, fit_intercept: bool = False,
         weights: Any = None, products: Any = (), differences: Any = (), rescale: bool = True, budget: Any = None,
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        half_life: Any = None, class_weight: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.method, self.loss, self.C, self.reg, self.schedule = kernel, method, loss, C, reg, schedule
         self.margin, self.radius, self.fit_intercept, self.weights = margin, radius, fit_intercept, weights
         self.products, self.differences, self.rescale = products, differences, rescale
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
+        self.class_weight = class_weight
 
     def _loss_many(self, classes: int | None) -> Loss:
         if self._projects():

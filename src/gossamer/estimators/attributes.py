@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 
+from gossamer._sparse import to_scipy
 from gossamer._typing import Array, Floats
 from gossamer.estimators import averaging
 from gossamer.estimators.rescale import Rescaled
@@ -50,8 +52,8 @@ class Shown:
 
     @property
     def support_vectors_(self) -> Any:
-        """The support points."""
-        return self._hypothesis()[0]
+        """The support points; of sparse rows a CSR array."""
+        return to_scipy(self._hypothesis()[0])
 
     @property
     def dual_coef_(self) -> Array:
@@ -62,7 +64,7 @@ class Shown:
     def intercept_(self) -> float:
         """The learned offset b."""
         learner, offset = self._fitted(), self._hypothesis()[2]
-        return offset if learner.loss.target == "label" else float(self._outward(np.array([[offset]]))[0, 0])
+        return offset if learner.loss.many else float(self._outward(np.array([[offset]]))[0, 0])
 
     @property
     def coef_(self) -> Array:
@@ -74,8 +76,9 @@ class Shown:
             kernel = type(learner.kernel).__name__
             raise AttributeError(f"{type(self).__name__} has coef_ with a linear kernel only, not with {kernel}.")
         points, coefs, _ = self._hypothesis()
-        weights = self._outward(factor * coefs @ np.asarray(points, dtype=np.float64))
-        return weights[0] if isinstance(self, RegressorMixin) else weights
+        rows = to_scipy(points)
+        weights = self._outward(factor * coefs @ (rows if issparse(rows) else np.asarray(rows, dtype=np.float64)))
+        return weights[0] if isinstance(self, RegressorMixin) and not learner.loss.many else weights
 
     @property
     def n_seen_(self) -> int:

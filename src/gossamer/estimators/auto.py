@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gossamer import _checks
+from gossamer import _checks, _core
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Budget, Project
-from gossamer.estimators import fitting, inputs
+from gossamer.clock import as_half_life
+from gossamer.estimators import class_weights, fitting, inputs
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.late import remembers
 from gossamer.estimators.newton import NewtonClassifier, NewtonRegressor
@@ -24,6 +25,7 @@ from gossamer.rules import Newton, Rule
 class _Auto:
     """What the two have in common: a mixture inside, and a look into it."""
 
+    takes_several = False
     average: Any = False  # no parameter: what is averaged are experts
     n_passes: Any = 1
     budget: Any
@@ -32,6 +34,7 @@ class _Auto:
     memory: Any
     time: Any
     n_jobs: Any
+    half_life: Any
 
     def _rule(self) -> Rule:
         return Newton()
@@ -42,7 +45,8 @@ class _Auto:
     def _mixture(self, **options: Any) -> MixedLearner:
         fitting.check_parameters(self)
         names = ("budget", "kernel", "scale", "memory", "time", "n_jobs")
-        return MixedLearner(**{name: getattr(self, name) for name in names}, **options)
+        given = {name: getattr(self, name) for name in names}
+        return MixedLearner(**given, half_life=as_half_life(self, self.half_life), **options)
 
     def _kernel_for(self, rows: Array) -> Any:
         return self.kernel
@@ -81,13 +85,17 @@ class AutoClassifier(_Auto, OnlineClassifier):
     Parameters
     ----------
     kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; "mixed" for both, as
-        rows of numbers and categories often have steps; a Kernel to fix it.
+        rows of numbers and categories often have steps; a Kernel to fix it, whose "scale" is that of features with
+        variance 1.
     budget : the most support points of each expert.
     scale : whether features are scaled online.
     memory : the most bytes for the experts; None: no limit. Fewer stay awake, with fewer points.
     time : the most microseconds for a row, in the steady state of a usual processor; None: no limit. The same.
     n_jobs : threads over experts.
     shuffle, random_state : whether ``fit`` makes its pass in a random order, and the seed of the order.
+    half_life : experts forget by the clock: never, and in 10, 1, 1/10 and 1/50 times this time, instead of by rows; the
+        verbs that learn take the ``time`` of each row. See `gossamer.HalfLife`.
+    class_weight : as in `OnlineClassifier`.
 
     Attributes
     ----------
@@ -103,19 +111,25 @@ class AutoClassifier(_Auto, OnlineClassifier):
     >>> model = gossamer.AutoClassifier()
     >>> scores = model.predict_learn(X, y)
     >>> round(float(np.mean((scores >= 0) != (y == "up"))), 3)
-    0.04
+    0.033
     >>> model.predict_proba([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]).round(1).tolist()
     [[0.0, 1.0], [0.6, 0.4]]
     >>> print(model.explain(0.2).splitlines()[0])
-    57.4%  Gaussian of width 3 and linear, forgetting 1, noise 0.1
+    39.6%  Gaussian of width 3 and linear on squashed rows, forgetting 1, noise 0.1
     """
 
     def __init__(
         self, kernel: Any = None, *, budget: int = 256, scale: bool = True, memory: float | None = None,
-        time: float | None = None, n_jobs: int = 1, shuffle: bool = True, random_state: Any = 0,
+        time: float | None = None, n_jobs: int = 1, shuffle: bool = True, random_state: Any = 0, half_life: Any = None,
+        class_weight: Any = None,
     ) -> None:  # fmt: skip
         self.budget, self.kernel, self.scale, self.memory, self.time = budget, kernel, scale, memory, time
         self.n_jobs, self.shuffle, self.random_state = n_jobs, shuffle, random_state
+        self.half_life = half_life
+        self.class_weight = class_weight
+
+    def _new_certainty(self) -> Any:
+        return _core.Certainty("log_odds")
 
     def _loss(self) -> Loss:
         return Logistic()
@@ -127,6 +141,7 @@ class AutoClassifier(_Auto, OnlineClassifier):
         return None
 
     def _start(self, loss: Loss | None = None) -> Learner:
+        class_weights.check(self, self.class_weight)
         many = loss is not None and loss.target == "label"
         return self._mixture(many=many, classes=getattr(loss, "classes", None))
 
@@ -136,7 +151,9 @@ class AutoClassifier(_Auto, OnlineClassifier):
         deviations.)"""
         mixed = self._mixed()
         setting, _, learner = mixed.experts()[0]
-        model = NewtonClassifier(learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=mixed.size)
+        model = NewtonClassifier(
+            learner.kernel, noise=setting.noise, budget=learner.budget, **_forgetting(setting, learner)
+        )
         own = {name: self.__dict__[name] for name in ("_order", "_given", "classes_")}
         return _as_pipeline(self, mixed, setting, learner, model, own)
 
@@ -151,7 +168,7 @@ class AutoRegressor(_Auto, OnlineRegressor):
     Parameters
     ----------
     quantile : None for the mean; or the level of a quantile to predict, in (0, 1).
-    kernel, budget, scale, memory, time, n_jobs, shuffle, random_state : as in `AutoClassifier`.
+    kernel, budget, scale, memory, time, n_jobs, shuffle, random_state, half_life : as in `AutoClassifier`.
 
     Attributes
     ----------
@@ -171,11 +188,12 @@ class AutoRegressor(_Auto, OnlineRegressor):
     def __init__(
         self, kernel: Any = None, *, quantile: float | None = None, budget: int = 256, scale: bool = True,
         memory: float | None = None, time: float | None = None, n_jobs: int = 1, shuffle: bool = True,
-        random_state: Any = 0,
+        random_state: Any = 0, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.quantile, self.budget, self.kernel, self.scale = quantile, budget, kernel, scale
         self.memory, self.time, self.n_jobs = memory, time, n_jobs
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
     def _loss(self) -> Loss:
         return Squared() if self.quantile is None else Pinball(self.quantile)
@@ -201,9 +219,15 @@ class AutoRegressor(_Auto, OnlineRegressor):
         setting, _, learner = mixed.experts()[0]
         loss: dict[str, Any] = {} if self.quantile is None else {"loss": "pinball", "quantile": self.quantile}
         model = NewtonRegressor(
-            learner.kernel, noise=setting.noise, forgetting=setting.forgetting, budget=mixed.size, **loss
+            learner.kernel, noise=setting.noise, budget=learner.budget, **_forgetting(setting, learner), **loss
         )
         return _as_pipeline(self, mixed, setting, learner, model, {"_target_moments": mixed.moments})
+
+
+def _forgetting(setting: Setting, learner: Learner) -> dict[str, Any]:
+    """How an expert forgets, as parameters: by the clock, or by rows."""
+    clock = learner.rule.forgetting != setting.forgetting  # type: ignore[attr-defined]
+    return {"half_life": learner.half_life} if clock else {"forgetting": setting.forgetting}
 
 
 def _as_pipeline(
@@ -214,8 +238,8 @@ def _as_pipeline(
     own = model._start(loss)
     own.restore(learner.state())
     model.__dict__.update(learned, learner_=own, n_features_in_=estimator.n_features_in_)
-    if not mixed.scale or setting.plain:
+    if not mixed.scale or setting.view == "plain":
         return OnlinePipeline([("model", model)])
-    scaler = OnlineScaler()
+    scaler = OnlineScaler(squash=setting.view == "squashed")
     scaler.__dict__.update(mixed.scaler_state())
     return OnlinePipeline([("scaler", scaler), ("model", model)])

@@ -64,7 +64,8 @@ def hypothesis(learner: Learner) -> tuple[Any, Floats, float]:
     state = _state(learner)
     points, coefs, offset = state.mean()
     if learner.budget.space:  # the sums are of weights: let a learner turn them to points
-        twin = Learner(learner.kernel, learner.loss, learner.rule, learner.budget, average="sparse")
+        parts = (learner.kernel, learner.loss, learner.rule, learner.budget)
+        twin = Learner(*parts, average="sparse", half_life=learner.half_life)
         twin.restore(state.replace(raw=coefs, scale=1.0))
         return twin.points, np.atleast_2d(twin.coefs), offset
     return points, coefs, offset

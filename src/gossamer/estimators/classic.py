@@ -31,7 +31,7 @@ class KernelPerceptron(_Classic, OnlineClassifier):
     ----------
     kernel : a Kernel, a name or a function of two batches.
     budget : the number of support points, the oldest leaving first; a Budget; or None to keep all.
-    average, n_passes, shuffle, random_state : as in `OnlineClassifier`.
+    average, n_passes, shuffle, random_state, half_life, class_weight : as in `OnlineClassifier`.
 
     >>> import gossamer
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
@@ -48,9 +48,13 @@ class KernelPerceptron(_Classic, OnlineClassifier):
         n_passes: int = 1,
         shuffle: bool = True,
         random_state: Any = 0,
+        half_life: Any = None,
+        class_weight: Any = None,
     ) -> None:
         self.kernel, self.budget, self.average, self.n_passes = kernel, budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
+        self.class_weight = class_weight
 
     def _loss(self) -> Loss:
         return Hinge(0.0)
@@ -64,7 +68,7 @@ class ProjectionClassifier(_Classic, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`.
+    kernel, budget, average, n_passes, shuffle, random_state, half_life : as in `KernelPerceptron`.
     radius : gamma, the largest norm; it is what lets the model forget. None does not constrain it.
 
     >>> import gossamer
@@ -76,9 +80,11 @@ class ProjectionClassifier(_Classic, OnlineClassifier):
     def __init__(
         self, kernel: Any = "gaussian", *, radius: float | None = None, budget: Any = 256,
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.radius, self.budget, self.average, self.n_passes = kernel, radius, budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
     def _rule(self) -> Rule:
         return Projection(self.radius)
@@ -89,7 +95,7 @@ class ProjectionRegressor(_Classic, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, radius, average, n_passes, shuffle, random_state : as in `ProjectionClassifier`.
+    kernel, radius, average, n_passes, shuffle, random_state, half_life : as in `ProjectionClassifier`.
     budget : "project" (256 points, or "project:N"): steps to zero loss diverge where terms are simply dropped; a
         number drops the oldest; a Budget; None keeps all.
     epsilon : errors up to this are none.
@@ -105,12 +111,13 @@ class ProjectionRegressor(_Classic, OnlineRegressor):
     def __init__(
         self, kernel: Any = "gaussian", *, epsilon: float = 0.1, radius: float | None = None, budget: Any = "project",
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
-        scale_target: bool = True,
+        scale_target: bool = True, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.scale_target = scale_target
         self.kernel, self.epsilon, self.radius = kernel, epsilon, radius
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
     def _loss(self) -> Loss:
         return EpsilonInsensitive(self.epsilon)
@@ -132,7 +139,7 @@ class PAClassifier(_PassiveAggressive, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`.
+    kernel, budget, average, n_passes, shuffle, random_state, half_life, class_weight : as in `KernelPerceptron`.
     C : how far noise may pull; not used by the variant "PA".
     variant : "PA", "PA-I" or "PA-II".
 
@@ -145,10 +152,13 @@ class PAClassifier(_PassiveAggressive, OnlineClassifier):
     def __init__(
         self, kernel: Any = "gaussian", *, C: float = 1.0, variant: str = "PA-I", budget: Any = 256,
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        half_life: Any = None, class_weight: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.C, self.variant = kernel, C, variant
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
+        self.class_weight = class_weight
 
 
 class PARegressor(_PassiveAggressive, OnlineRegressor):
@@ -156,7 +166,7 @@ class PARegressor(_PassiveAggressive, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, C, variant, average, n_passes, shuffle, random_state : as in `PAClassifier`.
+    kernel, C, variant, average, n_passes, shuffle, random_state, half_life : as in `PAClassifier`.
     budget : as in `ProjectionRegressor`.
     epsilon : errors up to this are none.
     scale_target : as in `NORMARegressor`; epsilon and C are for targets so scaled.
@@ -171,12 +181,13 @@ class PARegressor(_PassiveAggressive, OnlineRegressor):
     def __init__(
         self, kernel: Any = "gaussian", *, C: float = 1.0, variant: str = "PA-I", epsilon: float = 0.1,
         budget: Any = "project", average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True,
-        random_state: Any = 0, scale_target: bool = True,
+        random_state: Any = 0, scale_target: bool = True, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.scale_target = scale_target
         self.kernel, self.C, self.variant, self.epsilon = kernel, C, variant, epsilon
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
     def _loss(self) -> Loss:
         return EpsilonInsensitive(self.epsilon)
@@ -187,7 +198,7 @@ class ALMAClassifier(_Classic, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`.
+    kernel, budget, average, n_passes, shuffle, random_state, half_life : as in `KernelPerceptron`.
     alpha : in (0, 1]: small comes near to the largest margin, 1 corrects mistakes only (ALMA_0).
     B, C : the sizes of margin and step; None for B is sqrt(8) / alpha.
 
@@ -200,10 +211,12 @@ class ALMAClassifier(_Classic, OnlineClassifier):
     def __init__(
         self, kernel: Any = "gaussian", *, alpha: float = 0.9, B: float | None = None, C: float = math.sqrt(2),
         budget: Any = 256, average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.alpha, self.B, self.C = kernel, alpha, B, C
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
     def _rule(self) -> Rule:
         return ALMA(self.alpha, self.B, self.C)
@@ -214,7 +227,7 @@ class ROMMAClassifier(_Classic, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`.
+    kernel, budget, average, n_passes, shuffle, random_state, half_life : as in `KernelPerceptron`.
     aggressive : also learn from examples that are right by less than 1.
 
     >>> import gossamer
@@ -225,11 +238,12 @@ class ROMMAClassifier(_Classic, OnlineClassifier):
 
     def __init__(
         self, kernel: Any = "gaussian", *, aggressive: bool = False, budget: Any = 256, average: bool | str = "fit",
-        n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        n_passes: int = 1, shuffle: bool = True, random_state: Any = 0, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.aggressive = kernel, aggressive
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
     def _rule(self) -> Rule:
         return ROMMA(self.aggressive)
@@ -241,8 +255,8 @@ class AdatronClassifier(_Classic, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, budget, average, n_passes, shuffle, random_state : as in `KernelPerceptron`; no budget by default:
-        the dual needs every point.
+    kernel, budget, average, n_passes, shuffle, random_state, half_life, class_weight : as in `KernelPerceptron`; no
+        budget by default: the dual needs every point.
     rate : eta; passes converge for rate < 2 / max k(x, x).
     C : the largest coefficient; inf for a hard margin.
 
@@ -255,14 +269,17 @@ class AdatronClassifier(_Classic, OnlineClassifier):
     def __init__(
         self, kernel: Any = "gaussian", *, rate: float = 1.0, C: float = 1.0, budget: Any = None,
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        half_life: Any = None, class_weight: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.rate, self.C = kernel, rate, C
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
+        self.class_weight = class_weight
 
     def _rule(self) -> Rule:
         return Adatron(self.rate, self.C)
 
     def _pass(self, part: Part) -> Floats | None:
-        self._learn(part.X, part.y, part.weights, np.unique(np.asarray(part.whole_y)), part.ids)
+        self._learn(part.X, part.y, part.weights, np.unique(np.asarray(part.whole_y)), part.ids, part.time)
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,15 +12,21 @@ from sklearn.base import clone
 from gossamer import _checks
 from gossamer._engine.expansion import REFRESH
 from gossamer._engine.state import State
+from gossamer._sparse import TABLES, SparseRows, stack
 from gossamer._typing import Array, Floats
+from gossamer.clock import as_half_life, elapse
+from gossamer.estimators import several
 from gossamer.estimators.base import Online
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.pipelines import OnlinePipeline
 from gossamer.estimators.projection import MOST_POINTS, gram_matrix, inner_product, one_thread, project_metric, reduce
 from gossamer.estimators.scaler import OnlineScaler
-from gossamer.estimators.targets import pool, units
+from gossamer.estimators.targets import fade_moments, pool, units
 from gossamer.learner import Learner
 from gossamer.rules import Rule
+
+#: What a classifier of several labels knows of them.
+OF_LABELS = ("_order", "_given", "classes_", "_links")
 
 
 class Merged(NamedTuple):
@@ -122,17 +129,32 @@ def _pipelines(models: list[Any], weights: list[float] | None, budget: int | Non
 def pooled(scalers: Sequence[OnlineScaler]) -> OnlineScaler:
     """A scaler with the statistics of all rows (Chan, Golub, LeVeque 1979); with ``forget``, of their weights."""
     scaler: OnlineScaler = clone(scalers[0])
-    weights = np.array([part.weight_ for part in scalers])
+    fades, now = _scaler_fades(scalers)
+    weights = np.array([part.weight_ for part in scalers]) * fades
     means = np.array([part.mean_ for part in scalers])
     mean = weights @ means / weights.sum()
     scaler.mean_ = mean
-    scaler.squares_ = np.sum([part.squares_ for part in scalers], axis=0) + weights @ (means - mean) ** 2
+    squares = [fade * part.squares_ for fade, part in zip(fades, scalers, strict=True)]
+    scaler.squares_ = np.sum(squares, axis=0) + weights @ (means - mean) ** 2
     scaler.weight_ = float(weights.sum())
     scaler.n_seen_ = sum(part.n_seen_ for part in scalers)
     scaler.n_features_in_ = scalers[0].n_features_in_
+    if now is not None:
+        scaler.time_ = now
     if hasattr(scalers[0], "feature_names_in_"):
         scaler.feature_names_in_ = scalers[0].feature_names_in_
     return scaler
+
+
+def _scaler_fades(scalers: Sequence[OnlineScaler]) -> tuple[Floats, float | None]:
+    """What is left of each scaler at the time of the latest row of any, and that time."""
+    half_life = as_half_life("merge", scalers[0].half_life)
+    if half_life is None:
+        return np.ones(len(scalers)), None
+    if any(as_half_life("merge", part.half_life) != half_life for part in scalers):
+        raise _checks.wrong("merge", "models", "of equal half_life", [part.half_life for part in scalers])
+    now = max(part.time_ for part in scalers)
+    return np.array([elapse("merge", half_life, part.time_, np.array([now]))[0][0] for part in scalers]), now
 
 
 def _estimators(models: list[Any], shares: Floats, budget: int | None, exact: bool) -> Merged:
@@ -140,7 +162,12 @@ def _estimators(models: list[Any], shares: Floats, budget: int | None, exact: bo
     model = clone(models[0])
     learned = {name: models[0].__dict__[name] for name in ("feature_names_in_",) if hasattr(models[0], name)}
     learners = [part.learner_ for part in models]
-    if isinstance(model, OnlineClassifier):
+    if len(widths := {getattr(part.loss, "targets", 0) for part in learners}) > 1:
+        raise _checks.wrong("merge", "models", "of equally many targets", sorted(widths))
+    if several.is_several(models[0]):
+        fresh, columns = model._start(learners[0].loss), [np.eye(max(widths))] * len(models)
+        learned.update({name: models[0].__dict__[name] for name in OF_LABELS if name in models[0].__dict__})
+    elif isinstance(model, OnlineClassifier):
         order = list(dict.fromkeys(label for part in models for label in part._order))
         given = all(part._given for part in models)
         many = len(order) > 2 or any(part.loss.target == "label" for part in learners)
@@ -148,22 +175,49 @@ def _estimators(models: list[Any], shares: Floats, budget: int | None, exact: bo
         share = fresh.loss.widening
         columns = [_columns(part._order, order, many, part.learner_.loss.target == "label", share) for part in models]
         learned.update(_order=order, classes_=np.unique(np.array(order)), _given=given)
+        if isinstance(model.class_weight, str):
+            learned["_class_counts"] = _counts(models, order)
     else:
         fresh, columns = model._start(), [np.eye(1)] * len(models)
     unit = 1.0
     if isinstance(model, OnlineRegressor) and all(part._moments() is not None for part in models):
-        moments = pool([part._moments() for part in models], shares)
-        unit = units(moments)[1]
+        moments = [pool(own, shares) for own in _moments_now(models)]
+        scale = np.array([units(own)[1] for own in moments])
         # from the units of each model to common units; a model whose targets were all equal adds nothing
-        columns = [np.array([[part._units()[1] / unit if unit > 0 else 1.0]]) for part in models]
-        learned["_target_moments"] = moments
+        safe = np.where(scale > 0, scale, 1.0)
+        ratios = [np.where(scale > 0, np.atleast_1d(part._units()[1]) / safe, 1.0) for part in models]
+        columns = [np.diag(ratio) for ratio in ratios]
+        learned["_target_moments"] = tuple(moments) if several.is_several(models[0]) else moments[0]
+        unit = 1.0 if several.is_several(models[0]) else float(scale[0])
     elif any(part.__dict__.get("_target_moments") is not None for part in models):
         raise _checks.wrong("merge", "models", "of equal scale_target", [part._moments() for part in models])
     learner, error, norm = _learners(learners, fresh, columns, shares, budget, exact)
     if hasattr(models[0], "n_features_in_"):
         learned["n_features_in_"] = models[0].n_features_in_
+    largest = max(models, key=_seen)
+    if largest.__dict__.get("_order") == learned.get("_order") and "_certainty" in largest.__dict__:
+        learned["_certainty"] = copy.deepcopy(largest._certainty)  # of the one that has seen most
     model.__dict__.update(learned, learner_=learner)
     return Merged(model, unit * error, unit * norm)
+
+
+def _moments_now(models: list[Any]) -> list[list[Any]]:
+    """The moments of each target, of every model, all at the time of the latest row of any."""
+    half_life, times = models[0].learner_.half_life, [part.learner_.state().time for part in models]
+    fades = [1.0] * len(models)
+    if half_life is not None:
+        now = np.array([max(times)])
+        fades = [float(elapse("merge", half_life, time, now)[0][0]) for time in times]
+    each = [part._moments() if several.is_several(part) else (part._moments(),) for part in models]
+    return [[fade_moments(own[j], fade) for own, fade in zip(each, fades, strict=True)] for j in range(len(each[0]))]
+
+
+def _counts(models: list[Any], order: list[Any]) -> Floats:
+    """The rows of each class that models have seen together."""
+    total = np.zeros(len(order))
+    for part in models:
+        total[[order.index(label) for label in part._order]] += part._class_counts
+    return total
 
 
 def _columns(own: list[Any], order: list[Any], many: bool, has_many: bool, share: float) -> Floats:
@@ -187,7 +241,7 @@ def _learners(
 ) -> Merged:
     """Put the weighted sum of learners into a fresh one, or with ``exact`` all that they know, if their rule can tell.
     ``columns``: from a learner's outputs to those of the sum."""
-    for name in ("kernel", "rule", "budget", "average"):
+    for name in ("kernel", "rule", "budget", "average", "half_life"):
         values = [getattr(part, name) for part in parts]
         if any(value != values[0] for value in values):
             raise _checks.wrong("merge", "models", f"of equal {name}", values)
@@ -195,7 +249,7 @@ def _learners(
         raise _checks.wrong("merge", "models", "without a map of the features that is their own (rescale=False)", parts)
     if parts[0].budget.space:
         raise _checks.wrong("merge", "models", "sums over support points", parts[0].budget)
-    states: list[Any] = [part.state() for part in parts]
+    states: list[Any] = _states_now(parts)
     limit = _limit(parts[0], budget)
     steps = sum(int(state.steps) for state in states)
 
@@ -235,7 +289,7 @@ def _learners(
 
     m, outputs = len(kept), len(reduced[0])
     trace = reduced[1] if parts[0].rule.needs_trace else np.zeros((0, m))
-    kept_points = points[kept] if isinstance(points, np.ndarray) else [points[i] for i in kept]
+    kept_points = points[kept] if isinstance(points, TABLES) else [points[i] for i in kept]
     kernel, coefs = parts[0].kernel, reduced[0]
     births = _different(each(s.births + (steps - s.steps) for s in states))  # counted from the end
     fresh.restore(State(
@@ -252,12 +306,23 @@ def _learners(
             share * s.offset_sum / max(s.steps, 1) for share, s in zip(offset_shares, states, strict=True)
         ),
         dropped=together(s.dropped * (steps / max(s.steps, 1)) for s in states),
-        dropped_points=_stacked([s.dropped_points for s in states]), refresh_in=REFRESH,
+        dropped_points=stack([s.dropped_points for s in states]), refresh_in=REFRESH,
         steps=steps, updates=sum(s.updates for s in states), mistakes=sum(s.mistakes for s in states),
         discarded=sum(s.discarded for s in states) + error,
-        known=outputs if fresh.loss.target == "label" else 0,
+        known=outputs if fresh.loss.many else 0, time=states[0].time,
     ))  # fmt: skip
     return Merged(fresh, error, norm)
+
+
+def _states_now(parts: list[Learner]) -> list[Any]:
+    """The states of learners, all at the time of the latest row of any."""
+    states: list[Any] = [part.state() for part in parts]
+    half_life = parts[0].half_life
+    if half_life is None:
+        return states
+    now = max(state.time for state in states)
+    found = zip(parts, states, strict=True)
+    return [s.faded(float(elapse("merge", half_life, s.time, np.array([now]))[0][0]), p.rule, now) for p, s in found]
 
 
 def _pool(
@@ -296,17 +361,18 @@ def _different(births: Array) -> Array:
     return out
 
 
-def _stacked(points: list[Any]) -> Any:
-    return np.vstack(points) if isinstance(points[0], np.ndarray) else [x for part in points for x in part]
-
-
 def _unique(points: list[Any]) -> tuple[Any, Array, Array]:
     """The distinct points; the index of each point among them; and the first occurrence of each."""
-    together = _stacked(points)
-    if not isinstance(together, np.ndarray):
+    together = stack(points)
+    if not isinstance(together, TABLES):
         every = np.arange(len(together))
         return together, every, every
-    _, first, place = np.unique(together, axis=0, return_index=True, return_inverse=True)
+    if isinstance(together, SparseRows):
+        keys = [tuple(array.tobytes() for array in row.arrays[1:]) for row in together]
+        codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
+        _, first, place = np.unique([codes[key] for key in keys], return_index=True, return_inverse=True)
+    else:
+        _, first, place = np.unique(together, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)  # as they came
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))

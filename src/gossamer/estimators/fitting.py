@@ -10,7 +10,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from gossamer import _checks
+from gossamer._sparse import SparseRows
 from gossamer._typing import Array, Floats
+from gossamer.clock import read_times
 from gossamer.estimators import averaging, inputs
 
 
@@ -23,6 +25,7 @@ class Part:
     weights: Floats | None
     ids: Array
     whole_y: Array | None  # of the whole table
+    time: Floats | None
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Table:
     y: Array | None
     weights: Floats | None
     order: Array | None
+    time: Floats | None = None
 
     @property
     def rows(self) -> int:
@@ -40,6 +44,9 @@ class Table:
 
     @property
     def features(self) -> int:
+        """The numbers that a row keeps; of sparse rows their mean."""
+        if isinstance(self.X, SparseRows):
+            return 1 + len(self.X.values) // len(self.X)
         return 1 if isinstance(self.X, list) else int(self.X.shape[1])
 
     def part(self, rows: slice) -> Part:
@@ -47,11 +54,13 @@ class Table:
         place: Any = rows if self.order is None else self.order[rows]
         y, weights = (None if values is None else values[place] for values in (self.y, self.weights))
         X = [self.X[i] for i in np.arange(self.rows)[place]] if isinstance(self.X, list) else self.X[place]
-        return Part(X, y, weights, np.arange(self.rows)[place], self.y)
+        time = None if self.time is None else self.time[place]
+        return Part(X, y, weights, np.arange(self.rows)[place], self.y, time)
 
 
-def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any) -> None:
-    """Make the ``n_passes`` passes of an estimator that has learned nothing yet."""
+def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any, time: Any = None) -> None:
+    """Make the ``n_passes`` passes of an estimator that has learned nothing yet. A clock runs through the rows once, in
+    their order, and the last hypothesis is the result: the mean of older ones would not have forgotten."""
     weights = None if sample_weight is None else np.asarray(sample_weight)
     if weights is not None and weights.dtype.kind in "biuf" and not weights.any():
         raise _checks.wrong(estimator, "sample_weight", "above zero for some row", sample_weight)
@@ -63,7 +72,15 @@ def fit(estimator: Any, X: Any, y: Array | None, sample_weight: Any) -> None:
         raise _checks.wrong(estimator, "y", f"a vector with one entry per row ({rows})", y.shape)
     weights = _checks.weights(estimator, sample_weight, rows)
     estimator._all_rows = X
+    if estimator.half_life is not None or time is not None:
+        if estimator.n_passes != 1:
+            raise _checks.wrong(estimator, "n_passes", "1 with half_life: time passes once", estimator.n_passes)
+        estimator._start().elapse(time, rows)
+        estimator._pass(Table(X, y, weights, None, read_times(estimator, time, rows)).part(slice(None)))
+        return
     for number in range(1, estimator.n_passes + 1):
+        if number > 1:
+            estimator._rehearses = True
         table = Table(X, y, weights, rng.permutation(rows) if estimator.shuffle else None)
         _pass(estimator, table, average=estimator.average == "fit" and number == estimator.n_passes)
 

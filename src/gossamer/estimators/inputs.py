@@ -1,4 +1,5 @@
-"""Validate and convert X: frames with named columns; sparse matrices, made dense a part at a time."""
+"""Validate and convert X: frames with named columns; sparse matrices, which stay so where the learner keeps their
+non-zeros, and are made dense a part at a time where it does not."""
 
 from __future__ import annotations
 
@@ -11,12 +12,14 @@ import numpy as np
 from scipy.sparse import issparse
 
 from gossamer import _checks
+from gossamer._sparse import SparseRows, sparse_rows
 from gossamer._typing import Array, Floats
+from gossamer.clock import read_times
 from gossamer.learner import Learner
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 #: The data arguments of an estimator's methods.
-GIVEN = ("X", "y", "sample_weight", "classes", "ids", "grid")
+GIVEN = ("X", "y", "sample_weight", "classes", "ids", "grid", "time")
 #: A part of a sparse matrix that is made dense at once has at most this many rows, and values (32 MB of float64).
 MOST_ROWS, MOST_VALUES = 4096, 2**22
 
@@ -87,21 +90,23 @@ def speaks(method: Method) -> Method:
 
 
 def learn(
-    learner: Learner, X: Any, y: Any, sample_weight: Any, *, ids: Any = None, owner: object = None
+    learner: Learner, X: Any, y: Any, sample_weight: Any, *, ids: Any = None, owner: object = None, time: Any = None
 ) -> tuple[Floats, Floats]:
     """`Learner.learn` with levels, for sparse rows too; they are learned all or none."""
-    if not _sparse(learner, X):
-        return learner.learn(X, y, sample_weight, ids=ids, with_levels=True)  # type: ignore[return-value]
+    if not _by_parts(learner, X):
+        return learner.learn(X, y, sample_weight, ids=ids, with_levels=True, time=time)  # type: ignore[return-value]
     X = check(learner, X)
     rows = int(X.shape[0])
-    y = None if y is None else _checks.vector(owner, "y", y, rows)
+    y = y if y is None or np.ndim(y) == 2 else _checks.vector(owner, "y", y, rows)
     weights = _checks.weights(owner, sample_weight, rows)
+    learner.elapse(time, rows)
+    times = None if time is None else read_times(owner, time, rows)
     before = learner.state() if learner.steps and rows > _height(X) else None
     scores, levels = [], []
     try:
         for part, dense in _parts(X):
-            given = [None if values is None else values[part] for values in (y, weights, ids)]
-            found = learner.learn(dense, *given[:2], ids=given[2], with_levels=True)
+            given = [None if values is None else values[part] for values in (y, weights, ids, times)]
+            found = learner.learn(dense, *given[:2], ids=given[2], with_levels=True, time=given[3])
             scores.append(found[0])
             levels.append(found[1])
     except BaseException:  # a user's kernel has failed: undo the first parts as well
@@ -113,7 +118,7 @@ def learn(
 
 def score(learner: Learner, X: Any, average: bool) -> tuple[Floats, Floats]:
     """`Learner.score_levels`, for sparse rows too."""
-    if not _sparse(learner, X):
+    if not _by_parts(learner, X):
         return learner.score_levels(X, average)
     found = [learner.score_levels(dense, average) for _, dense in _parts(_csr(learner, X))]
     return _stacked([scores for scores, _ in found]), np.concatenate([levels for _, levels in found])
@@ -121,14 +126,14 @@ def score(learner: Learner, X: Any, average: bool) -> tuple[Floats, Floats]:
 
 def variance(learner: Learner, X: Any) -> Floats:
     """`Learner.variance`, for sparse rows too."""
-    if not _sparse(learner, X):
+    if not _by_parts(learner, X):
         return learner.variance(X)
     return np.concatenate([learner.variance(dense) for _, dense in _parts(_csr(learner, X))])
 
 
 def check(learner: Learner, X: Any) -> Any:
     """`Learner.check_rows`, for sparse rows too."""
-    if not _sparse(learner, X):
+    if not _by_parts(learner, X):
         return learner.check_rows(X)
     X = _csr(learner, X)
     for _, dense in _parts(X):
@@ -138,17 +143,17 @@ def check(learner: Learner, X: Any) -> Any:
 
 def settle(learner: Learner, X: Any) -> None:
     """`Learner.settle`, for checked sparse rows too: on the first part, which is what `learn` would settle it on."""
-    learner.settle(next(_parts(X))[1] if _sparse(learner, X) else X)
+    learner.settle(next(_parts(X))[1] if _by_parts(learner, X) else X)
 
 
-def _sparse(learner: Learner, X: Any) -> bool:
-    return issparse(X) and not getattr(learner.kernel, "objects", False)
+def _by_parts(learner: Learner, X: Any) -> bool:
+    """Whether rows are sparse, but the learner keeps all features."""
+    sparse = issparse(X) or isinstance(X, SparseRows)
+    return sparse and not learner.takes_sparse and not getattr(learner.kernel, "objects", False)
 
 
 def _csr(owner: object, X: Any) -> Any:
-    if X.ndim != 2:
-        raise _checks.wrong(owner, "X", "of shape (rows, features)", X.shape)
-    return X.tocsr()
+    return sparse_rows(owner, X) if issparse(X) else X
 
 
 def _height(X: Any) -> int:

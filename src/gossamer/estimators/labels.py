@@ -82,6 +82,9 @@ class Predictions(NamedTuple):  # made faster than a dataclass, once for each ca
     known : how many classes were known when each row was scored, or for all rows one number.
     levels : rho of a detector when each row was scored; None for the others.
     pairs : the scores for two classes that the first rows had, in a batch that brought a third.
+    chances : the probability of each of ``order`` when each row was scored, where it was asked for; 0 for classes that
+        were not known. The p-values of a detector.
+    thresholds : the values beyond which a row was strange, a column for each coverage asked for.
 
     >>> made = Predictions(np.array([0.0, -0.5, 2.0]), ["no", "maybe"], np.array(["maybe", "no"]), np.array([0, 1, 2]))
     >>> made.decision().tolist(), made.labels().tolist()
@@ -96,6 +99,8 @@ class Predictions(NamedTuple):  # made faster than a dataclass, once for each ca
     known: int | Ints = 0
     levels: float | Floats | None = None
     pairs: Floats = NONE
+    chances: Floats | None = None
+    thresholds: Floats | None = None
 
     def decision(self) -> Floats:
         """One score a row, positive for ``classes[1]``, or for the only class known; of more, a column for each of
@@ -136,6 +141,15 @@ class Predictions(NamedTuple):  # made faster than a dataclass, once for each ca
             return codes.astype(np.int64)
         places = {label: code for code, label in enumerate(self.order)}
         return np.array([places.get(label, len(places)) for label in labels.tolist()], dtype=np.int64)
+
+    def probabilities(self) -> Floats:
+        """The probability of each of ``classes``: 1 for the only one known, and 0 for those that were not known."""
+        assert self.chances is not None
+        p = self.chances[:, : max(1, len(self.order))].copy()
+        known = np.broadcast_to(self.known, len(p))
+        p[known < 2] = 0.0
+        p[known == 1, 0] = 1.0
+        return p[:, self._columns()]
 
     def by_code(self) -> Floats:
         """A score for each of ``order``, -inf for classes that were not known."""

@@ -49,9 +49,14 @@ class LateLabels:
         """
 
         def learn(rows: Array, labels: Array) -> None:
-            self.partial_fit(rows, labels)  # type: ignore[attr-defined]
+            when = {} if not self._timed() else {"time": None if time is None else np.full(len(rows), float(time))}
+            self.partial_fit(rows, labels, **when)  # type: ignore[attr-defined]
 
         return as_answers(self, self.pending_.join(ids, y, learn, time))
+
+    def _timed(self) -> bool:
+        """Whether the model forgets by the clock: then ``time`` is when the labels came."""
+        return getattr(self, "half_life", None) is not None
 
     def _remember(self, ids: Any, X: Array, made: Array, time: Any) -> None:
         self.pending_.add(ids, X, np.asarray(made).tolist(), time)

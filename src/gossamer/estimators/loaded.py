@@ -10,17 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer import _checks
+from gossamer.estimators import class_weights, several
 from gossamer.estimators.late import check_pending
 from gossamer.learner import Learner
+from gossamer.losses import Several
 
 if TYPE_CHECKING:
     from gossamer.estimators.base import Online
 
 #: The learned attributes of an estimator.
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_", "classes_", "_order", "_given", "_target_moments",
-           "_late")  # fmt: skip
+           "_class_counts", "_certainty", "_calm", "_late", "_links")  # fmt: skip
 #: Those that only the estimators of one task have.
-OF_TASKS = {"classification": ("classes_", "_order", "_given"), "regression": ("_target_moments",)}
+OF_TASKS = {
+    "classification": ("classes_", "_order", "_given", "_class_counts", "_links"),
+    "regression": ("_target_moments",),
+    "novelty": ("_calm",),
+}
 
 
 def check_estimator(model: Online, learned: dict[str, Any]) -> None:
@@ -37,13 +43,19 @@ def check_estimator(model: Online, learned: dict[str, Any]) -> None:
         return
     if not isinstance(learner, Learner) or type(learner) is not type(fresh) or not learner.steps:
         raise _checks.wrong(model, "learner_", f"a {type(fresh).__name__} that has learned", learner)
+    if isinstance(learner.loss, Several) and not model.takes_several:
+        raise _checks.wrong(model, "learner_", "one of a single target", learner)
     if learner.loss.target not in model.targets or type(learner.rule) is not type(fresh.rule):
         raise _checks.wrong(model, "learner_", f"one that learns as {fresh}", learner)
     if fresh.average is not None and learner.average is None:
         raise _checks.wrong(model, "learner_", f"one with the mean, as average={model.average!r}", learner)
+    if "_calm" in learned and (type(learned["_calm"]) is not int or not 0 <= learned["_calm"] <= 3):
+        raise _checks.wrong(model, "_calm", "an int in [0, 3]", learned["_calm"])
     _check_features(model, learned, learner.features)
     if "label" in model.targets:
         _check_labels(model, learned, learner)
+        class_weights.check_counts(model, learned)
+        several.check_links(model, learned, learner)
 
 
 def _check_features(model: Any, learned: dict[str, Any], features: int | None) -> None:

@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gossamer import _checks
+from gossamer import _checks, _core
 from gossamer._locks import Snapshot, exclusive, publish
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
-from gossamer.estimators import inputs, labels as _labels, targets
+from gossamer.clock import HalfLife, as_half_life, check_time, elapse_rows, read_times
+from gossamer.estimators import certain, inputs, labels as _labels, targets
 from gossamer.estimators.base import Online
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.labels import Predictions
@@ -26,7 +27,10 @@ from gossamer.mixture.state import sound
 from gossamer.mixture.weights import SHARE, Weights, opinion_numbers
 
 #: The learned attributes.
-LEARNED = ("models_", "classes_", "n_features_in_", "_opinions", "_weights", "_credits", "_moments", "_late")
+LEARNED = (
+    "models_", "classes_", "n_features_in_", "_opinions", "_weights", "_credits", "_moments", "_certainty", "_late",
+    "_time",
+)  # fmt: skip
 
 
 class Mixture(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[misc]
@@ -99,7 +103,7 @@ class Mixture(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[misc
 
     # -------------------------------------------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, time: Any = None) -> Any:
         """Start anew with these rows, in their order."""
         fresh = clone(self)
         if self._classifies():
@@ -107,7 +111,7 @@ class Mixture(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[misc
         weights = _checks.weights(self, sample_weight, len(_checks.column(self, y)))
         if weights is not None and not weights.any():
             raise _checks.wrong(self, "sample_weight", "above zero for some row", sample_weight)
-        fresh._learn(X, y, sample_weight)
+        fresh._learn(X, y, sample_weight, time=time)
         self._replace({name: fresh.__dict__[name] for name in LEARNED if name in fresh.__dict__})
         return self
 
@@ -115,45 +119,85 @@ class Mixture(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[misc
     def _replace(self, learned: dict[str, Any]) -> None:
         publish(self, learned, instead_of=LEARNED)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Go on with more rows. ``classes`` may be given with the first: then no other label may come."""
-        self._learn(X, y, sample_weight, classes)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, time: Any = None) -> Any:
+        """Go on with more rows. ``classes`` may be given with the first: then no other label may come. ``time``: of
+        each row, for experts with a half_life."""
+        self._learn(X, y, sample_weight, classes, time)
         return self
 
-    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+    def predict_learn(
+        self, X: Any, y: Any, sample_weight: Any = None, time: Any = None, *, method: str = "scores",
+        coverage: Any = 0.9,
+    ) -> Array:  # fmt: skip
         """Predict each row and then learn it: the probabilities of ``classes_``, a column for each, 0 for a class not
-        yet seen; of regressors the predictions."""
-        return self._learn(X, y, sample_weight)
+        yet seen; of regressors the predictions. With ``method="set"`` the sets of `predict_set` for ``coverage``, with
+        ``method="interval"`` the intervals of `predict_interval`; "proba" is the same as "scores"."""
+        methods = ["scores", "proba", "set"] if self._classifies() else ["scores", "interval"]
+        if _checks.one_of(self, "method", method, methods) in ("scores", "proba"):
+            return self._learn(X, y, sample_weight, time=time)[0]
+        missed, one = certain.shares(self, coverage)
+        made, thresholds = self._learn(X, y, sample_weight, missed=missed, time=time)
+        assert thresholds is not None
+        return certain.sets(made, thresholds, one) if method == "set" else certain.intervals(made, thresholds, one)
 
     @exclusive
-    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Floats:
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, time: Any = None, missed: Any = None
+    ) -> tuple[Floats, Floats | None]:
+        """Learn rows; what was predicted before each, and the thresholds of these shares of misses, if asked for."""
         self._check()
         known = self.__dict__
         given = _checks.column(self, y)
         weights = _checks.weights(self, sample_weight, len(given))
+        fades, last = elapse_rows(self, self._clock(), known.get("_time"), time, len(given))
+        times = None if time is None else read_times(self, time, len(given))
         models = self._models(X, given)
         told = {} if classes is None else {"classes": np.asarray(classes)}
-        made = [_predict_learn(model, X, given, weights, told) for model in models]
-        mixed = self._mixed(len(models))
+        made = [_predict_learn(model, X, given, weights, told, times) for model in models]
+        mixed, sure = self._mixed(len(models)), copy.deepcopy(self._sure())
         now: dict[str, Any] = {"models_": models, "n_features_in_": models[0].n_features_in_}
         if self._classifies():
             known_classes = np.asarray(last_step(models[0]).classes_)
             order = known_classes.tolist()
-            scores = np.stack([_outputs(found.by_class(order)) for found in made])
+            scores = np.stack([_outputs(one.by_class(order)) for one in made])
             codes = np.searchsorted(known_classes, given).astype(np.float64)
-            out = softmax(_finite(mixed.learn(scores, None, codes, weights)), axis=1)
+            logs = mixed.learn(scores, None, codes, weights, fades)
+            out = softmax(_finite(logs), axis=1)
+            logs = np.ascontiguousarray(logs)
+            found = certain.learn_classes(sure, logs, codes, weights, _labels.NONE, missed, fades)
             now["classes_"] = known_classes
         else:
             values = _checks.vector(self, "y", given, len(given))
             moments = known.get("_moments", targets.NOTHING)
             (z, means, deviations), moments = targets.follow_all(moments, values, weights)
             targets.check_finite(self, moments, values)
-            scores = np.stack([_scaled(found.scores, means, deviations) for found in made])
+            scores = np.stack([_scaled(one.scores, means, deviations) for one in made])
             ones = np.ones(scores.shape[:2])
-            out = mixed.learn(scores, ones, z, weights)[:, 0] * deviations + means
+            out = mixed.learn(scores, ones, z, weights, fades)[:, 0] * deviations + means
+            found = certain.learn_plain(sure, values - out, weights, missed, fades)
             now["_moments"] = moments
-        publish(self, {**now, "_opinions": mixed.opinions, "_weights": mixed.weights, "_credits": mixed.credits})
-        return np.asarray(out)
+        if last is not None:
+            now["_time"] = last
+        now.update(_opinions=mixed.opinions, _weights=mixed.weights, _credits=mixed.credits, _certainty=sure)
+        publish(self, now)
+        return np.asarray(out), None if found is None else found[1]
+
+    def _sure(self) -> Any:
+        """What says how sure the mixture is: its own, or a new one."""
+        found = self.__dict__.get("_certainty")
+        return _core.Certainty("log_odds" if self._classifies() else "regression") if found is None else found
+
+    def _timed(self) -> bool:
+        return self._clock() is not None
+
+    def _clock(self) -> HalfLife | None:
+        """The links forget in twice the longest half-life of an expert; None: by rows, if no expert has one."""
+        found = [as_half_life(self, step.half_life) for model in self.experts for step in _timed(model)]
+        lives = [life for life in found if life is not None]
+        if not lives:
+            return None
+        late = "clamp" if all(life.late == "clamp" for life in lives) else "error"
+        return HalfLife(2.0 * max(life.seconds for life in lives), late)
 
     def _models(self, X: Any, y: Array) -> list[Any]:
         """The models to go on with: those that are there, if no row or label can be refused by one after another has
@@ -204,6 +248,20 @@ class Mixture(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[misc
         return np.asarray(known["_weights"] @ np.stack([model.predict(X) for model in known["models_"]]))
 
     @available_if(lambda self: self._classifies())  # type: ignore[untyped-decorator]
+    def predict_set(self, X: Any, coverage: Any = 0.9) -> Array:
+        """The classes that are not strange at each row, as `OnlineClassifier.predict_set`."""
+        missed, one = certain.shares(self, coverage)
+        p = self.predict_proba(X)
+        return certain.sets(p, certain.thresholds(self._sure(), missed, len(p)), one)
+
+    @available_if(lambda self: not self._classifies())  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, coverage: Any = 0.9) -> Floats:
+        """The low and the high end for each row, as `OnlineRegressor.predict_interval`."""
+        missed, one = certain.shares(self, coverage)
+        made = self.predict(X)
+        return certain.intervals(made, certain.thresholds(self._sure(), missed, len(made)), one)
+
+    @available_if(lambda self: self._classifies())  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """The log-odds of ``classes_[1]``; of more classes the logarithms of their probabilities."""
         shares = self.predict_proba(X)
@@ -234,6 +292,12 @@ class Mixture(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[misc
         known = self._known()
         return known["models_"][int(np.argmax(known["_weights"]))]
 
+    def _learned(self) -> dict[str, Any]:
+        learned = super()._learned()
+        if "_certainty" in learned:
+            learned["_certainty"] = learned["_certainty"].state()
+        return learned
+
     def _relearn(self, learned: dict[str, Any]) -> None:
         super()._relearn(learned)
         self._check()
@@ -254,6 +318,10 @@ class Mixture(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[misc
         weights = learned["_weights"]
         if not (weights > 0).all() or abs(weights.sum() - 1) > 1e-6 or not sound(kind, learned["_opinions"]):
             raise _checks.wrong(self, "_weights", "positive with the sum 1", weights)
+        check_time(self, "_time", self._clock(), learned.get("_time"))
+        if "_certainty" in learned:
+            fresh = _core.Certainty("log_odds" if kind == "class" else "regression")
+            self._certainty = certain.restore(self, fresh, learned["_certainty"])
         if kind == "value":
             targets.check_moments(self, learned.get("_moments"))
         elif not np.array_equal(learned.get("classes_", ()), np.asarray(getattr(last_step(models[0]), "classes_", 0))):
@@ -264,9 +332,19 @@ def _is(model: Any, kind: type[Online]) -> bool:
     return isinstance(model, (Online, OnlinePipeline)) and isinstance(last_step(model), kind)
 
 
-def _predict_learn(model: Any, X: Any, y: Any, weights: Floats | None, told: dict[str, Any]) -> Predictions:
+def _timed(model: Any) -> list[Any]:
+    """The steps of a model that forget by the clock."""
+    steps = [step for _, step in model.steps] if isinstance(model, OnlinePipeline) else [model]
+    return [step for step in steps if getattr(step, "half_life", None) is not None]
+
+
+def _predict_learn(
+    model: Any, X: Any, y: Any, weights: Floats | None, told: dict[str, Any], times: Floats | None
+) -> Predictions:
     """Predict rows and then learn them; of a classifier that is told its classes, the first row is learned alone."""
     given = {} if weights is None else {"sample_weight": weights}
+    if times is not None and _timed(model):
+        given["time"] = times
     if not told:
         found: Predictions = model._predict_learn(X, y, **given)
         return found

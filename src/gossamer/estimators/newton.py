@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +13,6 @@ from gossamer.estimators import inputs
 from gossamer.estimators.generic import OnlineClassifier, OnlineRegressor
 from gossamer.estimators.late import remembers
 from gossamer.rules import Newton, Rule
-
-#: The logistic function of this times x is the normal distribution function of x, to .01.
-PROBIT = 1.702
 
 
 class _Newton:
@@ -54,37 +50,25 @@ class NewtonClassifier(_Newton, OnlineClassifier):
     n_passes : passes made by ``fit``; each counts all rows as new ones.
     average : whether predictions use the mean of all hypotheses (True, or "sparse" to bound its memory).
     shuffle, random_state : whether ``fit`` makes each pass in a new random order, and the seed of the orders.
-
-    ``predict_proba`` takes the variance at a row into account: where nothing was learned, all classes are alike. With
-    the logistic loss it is that of the model, softened by the variance; otherwise the probability that a normal
-    variable around the score, of variance s^2 + noise, is positive.
+    half_life, class_weight : as in `OnlineClassifier`.
 
     >>> import gossamer, numpy as np
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
     >>> model = gossamer.NewtonClassifier(gossamer.kernels.Gaussian(2.0)).fit(X, y)
     >>> model.predict([[0.2], [0.8]]).tolist(), model.predict_proba([[0.0], [9.0]]).round(1).tolist()
-    (['no', 'yes'], [[1.0, 0.0], [0.5, 0.5]])
+    (['no', 'yes'], [[0.8, 0.2], [0.5, 0.5]])
     """
 
     def __init__(
         self, kernel: Any = "gaussian", *, loss: Any = "squared_hinge", noise: float = 0.1, forgetting: float = 1.0,
         budget: Any = 256, margin: float = 1.0, average: bool | str = False, n_passes: int = 1, shuffle: bool = True,
-        random_state: Any = 0,
+        random_state: Any = 0, half_life: Any = None, class_weight: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.noise, self.forgetting, self.budget = kernel, loss, noise, forgetting, budget
         self.margin, self.average, self.n_passes = margin, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
-
-    def _log_odds(self) -> bool:
-        return True
-
-    def _as_log_odds(self, scores: Floats, X: Any) -> Floats:
-        variance = self.variance(X)
-        if self._fitted().loss.log_odds:
-            factor = 1 / np.sqrt(1 + math.pi / 8 * variance)
-        else:
-            factor = PROBIT / np.sqrt(variance + self.noise)
-        return np.asarray(scores * (factor if scores.ndim == 1 else factor[:, None]))
+        self.half_life = half_life
+        self.class_weight = class_weight
 
 
 class NewtonRegressor(_Newton, OnlineRegressor):
@@ -93,7 +77,7 @@ class NewtonRegressor(_Newton, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, forgetting, budget, average, n_passes, shuffle, random_state : as in `NewtonClassifier`.
+    kernel, forgetting, budget, average, n_passes, shuffle, random_state, half_life : as in `NewtonClassifier`.
     loss : "squared", "huber", "epsilon_insensitive" or "pinball"; or a Loss with its own parameters.
     noise : the variance of the targets' noise, for targets scaled to the deviation 1.
     epsilon, delta, quantile : the parameter of the loss that has it.
@@ -113,12 +97,13 @@ class NewtonRegressor(_Newton, OnlineRegressor):
         self, kernel: Any = "gaussian", *, loss: Any = "squared", noise: float = 0.1, forgetting: float = 1.0,
         budget: Any = 256, epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5, nu: float | None = None,
         average: bool | str = False, n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
-        scale_target: bool = True,
+        scale_target: bool = True, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.noise, self.forgetting, self.budget = kernel, loss, noise, forgetting, budget
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.average, self.n_passes, self.shuffle, self.random_state = average, n_passes, shuffle, random_state
         self.scale_target = scale_target
+        self.half_life = half_life
 
     @remembers
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -128,4 +113,5 @@ class NewtonRegressor(_Newton, OnlineRegressor):
         mean: Array = super().predict(X)  # without ids: the rows are remembered once
         if not return_std:
             return mean
-        return mean, np.sqrt(self.variance(X) + self.noise) * self._units()[1]
+        deviation = np.sqrt(self.variance(X) + self.noise)
+        return mean, (deviation if mean.ndim == 1 else deviation[:, None]) * self._units()[1]

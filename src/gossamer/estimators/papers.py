@@ -48,7 +48,7 @@ class NORMAClassifier(_Norma, OnlineClassifier):
     margin : rho. With ``nu`` it adapts so that a fraction nu of the rows are margin errors.
     fit_intercept : whether an offset is learned (two classes).
     budget : the number of support points, the oldest leaving first; a Budget; or None to keep all.
-    average, n_passes, shuffle, random_state, cost : as in `OnlineClassifier`.
+    average, n_passes, shuffle, random_state, cost, half_life, class_weight : as in `OnlineClassifier`.
 
     >>> import gossamer, numpy as np
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
@@ -60,12 +60,14 @@ class NORMAClassifier(_Norma, OnlineClassifier):
         self, kernel: Any = "gaussian", *, loss: Any = "hinge", rate: float = 0.5, schedule: Any = "constant",
         reg: float = 0.01, margin: float = 1.0, nu: float | None = None, fit_intercept: bool = False,
         budget: Any = 256, average: bool | str = "fit", n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0, cost: Any = None,
+        shuffle: bool = True, random_state: Any = 0, cost: Any = None, half_life: Any = None, class_weight: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.rate, self.schedule, self.reg = kernel, loss, rate, schedule, reg
         self.margin, self.nu, self.fit_intercept = margin, nu, fit_intercept
         self.budget, self.average, self.n_passes, self.cost = budget, average, n_passes, cost
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
+        self.class_weight = class_weight
 
 
 class NORMARegressor(_Norma, OnlineRegressor):
@@ -73,7 +75,7 @@ class NORMARegressor(_Norma, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, rate, schedule, reg, fit_intercept, budget, average, n_passes, shuffle, random_state : as in
+    kernel, rate, schedule, reg, fit_intercept, budget, average, n_passes, shuffle, random_state, half_life : as in
         `NORMAClassifier`.
     loss : "squared", "epsilon_insensitive", "huber" or "pinball"; or a Loss with its own parameters.
     epsilon, delta, quantile : the parameter of the loss that has it.
@@ -92,13 +94,14 @@ class NORMARegressor(_Norma, OnlineRegressor):
         self, kernel: Any = "gaussian", *, loss: Any = "squared", rate: float = 0.5, schedule: Any = "constant",
         reg: float = 0.01, epsilon: float = 0.1, delta: float = 1.0, quantile: float = 0.5, nu: float | None = None,
         fit_intercept: bool = False, budget: Any = 256, average: bool | str = "fit", n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0, scale_target: bool = True,
+        shuffle: bool = True, random_state: Any = 0, scale_target: bool = True, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.scale_target = scale_target
         self.kernel, self.loss, self.rate, self.schedule, self.reg = kernel, loss, rate, schedule, reg
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.fit_intercept, self.budget, self.average, self.n_passes = fit_intercept, budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
 
 class NORMADetector(_Norma, OnlineDetector):
@@ -106,9 +109,11 @@ class NORMADetector(_Norma, OnlineDetector):
 
     Parameters
     ----------
-    kernel, rate, schedule, reg, budget, n_passes, shuffle, random_state : as in `NORMAClassifier`.
+    kernel, rate, schedule, reg, budget, n_passes, shuffle, random_state, half_life : as in `NORMAClassifier`.
     average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     nu : the fraction of rows that raise an alarm.
+    skip : alarms are rows with a p-value below this (`score_pvalue`), and where they come in runs they are not learned,
+        so that an anomaly that lasts is not learned away. None: alarms are scores below rho, and all rows are learned.
 
     >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
@@ -120,11 +125,12 @@ class NORMADetector(_Norma, OnlineDetector):
     def __init__(
         self, kernel: Any = "gaussian", *, nu: float = 0.05, rate: float = 0.1, schedule: Any = "constant",
         reg: float = 0.01, budget: Any = 256, average: bool | str = False, n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0,
+        shuffle: bool = True, random_state: Any = 0, skip: float | None = None, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.nu, self.rate, self.schedule, self.reg = kernel, nu, rate, schedule, reg
         self.budget, self.average, self.n_passes = budget, average, n_passes
-        self.shuffle, self.random_state = shuffle, random_state
+        self.shuffle, self.random_state, self.skip = shuffle, random_state, skip
+        self.half_life = half_life
 
     def _loss(self) -> Loss:
         if self.nu is None:
@@ -137,7 +143,8 @@ class SILKClassifier(_Silk, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, schedule, margin, fit_intercept, average, n_passes, shuffle, random_state : as in `NORMAClassifier`.
+    kernel, schedule, margin, fit_intercept, average, n_passes, shuffle, random_state, half_life, class_weight : as in
+        `NORMAClassifier`.
     loss : "hinge", "squared_hinge" or "logistic"; or a Loss with its own parameters.
     C : weight of the loss: the largest coefficient a row can get (about).
     rate : eta; the steps are safe for any value.
@@ -158,13 +165,15 @@ class SILKClassifier(_Silk, OnlineClassifier):
         schedule: Any = "constant", reg: float = 1e-4, margin: float = 1.0, fit_intercept: bool = False,
         budget: Any = "project", average: bool | str = "fit", n_passes: int = 1,
         shuffle: bool = True, random_state: Any = 0, cost: Any = None,
-        multiclass: str = "exact",
+        multiclass: str = "exact", half_life: Any = None, class_weight: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.C, self.rate, self.schedule, self.reg = kernel, loss, C, rate, schedule, reg
         self.margin, self.fit_intercept = margin, fit_intercept
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
         self.cost, self.multiclass = cost, multiclass
+        self.half_life = half_life
+        self.class_weight = class_weight
 
     def _loss(self) -> Loss:
         _checks.one_of(self, "multiclass", self.multiclass, ["exact", "runner_up"])
@@ -176,7 +185,7 @@ class SILKRegressor(_Silk, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, C, rate, schedule, reg, fit_intercept, budget, average, n_passes, shuffle, random_state : as in
+    kernel, C, rate, schedule, reg, fit_intercept, budget, average, n_passes, shuffle, random_state, half_life : as in
         `SILKClassifier`.
     loss : "squared", "epsilon_insensitive", "huber" or "pinball"; or a Loss with its own parameters.
     epsilon, delta, quantile : the parameter of the loss that has it.
@@ -195,13 +204,14 @@ class SILKRegressor(_Silk, OnlineRegressor):
         schedule: Any = "constant", reg: float = 1e-4, epsilon: float = 0.1, delta: float = 1.0,
         quantile: float = 0.5, nu: float | None = None, fit_intercept: bool = False, budget: Any = "project",
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
-        scale_target: bool = True,
+        scale_target: bool = True, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.scale_target = scale_target
         self.kernel, self.loss, self.C, self.rate, self.schedule, self.reg = kernel, loss, C, rate, schedule, reg
         self.epsilon, self.delta, self.quantile, self.nu = epsilon, delta, quantile, nu
         self.fit_intercept, self.budget, self.average, self.n_passes = fit_intercept, budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
 
 class SILKDetector(_Silk, OnlineDetector):
@@ -209,12 +219,14 @@ class SILKDetector(_Silk, OnlineDetector):
 
     Parameters
     ----------
-    kernel, rate, schedule, reg, budget, n_passes, shuffle, random_state : as in `SILKClassifier`; the
+    kernel, rate, schedule, reg, budget, n_passes, shuffle, random_state, half_life : as in `SILKClassifier`; the
         default budget is the paper's.
     average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     C : weight of the loss. With ``nu``, rho falls by about C with each alarm: small against the scores, it is steady.
     margin : rho, fixed (the paper uses 1). Not together with ``nu``.
     nu : rho adapts, from the paper's 1, so that a fraction nu of the rows raises an alarm; 0.05 if neither is given.
+    skip : alarms are rows with a p-value below this (`score_pvalue`), and where they come in runs they are not learned,
+        so that an anomaly that lasts is not learned away. None: alarms are scores below rho, and all rows are learned.
 
     >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
@@ -227,11 +239,13 @@ class SILKDetector(_Silk, OnlineDetector):
         self, kernel: Any = "gaussian", *, C: float = 0.02, rate: float = 1.0, schedule: Any = "constant",
         reg: float = 1e-4, margin: float | None = None, nu: float | None = None, budget: Any = 256,
         average: bool | str = False, n_passes: int = 1, shuffle: bool = True, random_state: Any = 0,
+        skip: float | None = None, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.C, self.rate, self.schedule, self.reg = kernel, C, rate, schedule, reg
         self.margin, self.nu = margin, nu
         self.budget, self.average, self.n_passes = budget, average, n_passes
-        self.shuffle, self.random_state = shuffle, random_state
+        self.shuffle, self.random_state, self.skip = shuffle, random_state, skip
+        self.half_life = half_life
 
     def _loss(self) -> Loss:
         if self.margin is not None and self.nu is not None:
@@ -247,7 +261,8 @@ class SVMDClassifier(_Svmd, OnlineClassifier):
 
     Parameters
     ----------
-    kernel, loss, margin, budget, average, n_passes, shuffle, random_state, cost : as in `NORMAClassifier`.
+    kernel, loss, margin, budget, average, n_passes, shuffle, random_state, cost, half_life, class_weight : as in
+        `NORMAClassifier`.
     rate, reg : eta_0, the first step size, and c, the weight of the norm.
     meta, memory : mu, how fast the step size adapts, and lambda, how long the past counts.
     C : None for gradient steps; a number takes implicit steps with this weight of the loss.
@@ -262,10 +277,13 @@ class SVMDClassifier(_Svmd, OnlineClassifier):
         self, kernel: Any = "gaussian", *, loss: Any = "hinge", rate: float = 0.5, reg: float = 0.01, meta: float = 0.1,
         memory: float = 0.95, C: float | None = None, margin: float = 1.0, budget: Any = 256,
         average: bool | str = "fit", n_passes: int = 1, shuffle: bool = True, random_state: Any = 0, cost: Any = None,
+        half_life: Any = None, class_weight: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.loss, self.rate, self.reg, self.meta, self.memory = kernel, loss, rate, reg, meta, memory
         self.C, self.margin, self.budget, self.average = C, margin, budget, average
         self.n_passes, self.cost, self.shuffle, self.random_state = n_passes, cost, shuffle, random_state
+        self.half_life = half_life
+        self.class_weight = class_weight
 
 
 class SVMDRegressor(_Svmd, OnlineRegressor):
@@ -273,7 +291,8 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
 
     Parameters
     ----------
-    kernel, rate, reg, meta, memory, C, budget, average, n_passes, shuffle, random_state : as in `SVMDClassifier`.
+    kernel, rate, reg, meta, memory, C, budget, average, n_passes, shuffle, random_state, half_life : as in
+        `SVMDClassifier`.
     loss, epsilon, delta, quantile, nu, scale_target : as in `NORMARegressor`.
 
     >>> import gossamer, numpy as np
@@ -288,12 +307,14 @@ class SVMDRegressor(_Svmd, OnlineRegressor):
         meta: float = 0.01, memory: float = 0.95, C: float | None = None, epsilon: float = 0.1, delta: float = 1.0,
         quantile: float = 0.5, nu: float | None = None, budget: Any = 256, average: bool | str = "fit",
         n_passes: int = 1, shuffle: bool = True, random_state: Any = 0, scale_target: bool = True,
+        half_life: Any = None,
     ) -> None:  # fmt: skip
         self.scale_target = scale_target
         self.kernel, self.loss, self.rate, self.reg, self.meta, self.memory = kernel, loss, rate, reg, meta, memory
         self.C, self.epsilon, self.delta, self.quantile, self.nu = C, epsilon, delta, quantile, nu
         self.budget, self.average, self.n_passes = budget, average, n_passes
         self.shuffle, self.random_state = shuffle, random_state
+        self.half_life = half_life
 
 
 class SVMDDetector(_Svmd, OnlineDetector):
@@ -301,9 +322,11 @@ class SVMDDetector(_Svmd, OnlineDetector):
 
     Parameters
     ----------
-    kernel, rate, reg, meta, memory, C, budget, n_passes, shuffle, random_state : as in `SVMDClassifier`.
+    kernel, rate, reg, meta, memory, C, budget, n_passes, shuffle, random_state, half_life : as in `SVMDClassifier`.
     average : as there, but no mean by default: rho belongs to one hypothesis, and their mean has other alarms.
     nu : the fraction of rows that raise an alarm.
+    skip : alarms are rows with a p-value below this (`score_pvalue`), and where they come in runs they are not learned,
+        so that an anomaly that lasts is not learned away. None: alarms are scores below rho, and all rows are learned.
 
     >>> import gossamer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
@@ -315,11 +338,12 @@ class SVMDDetector(_Svmd, OnlineDetector):
     def __init__(
         self, kernel: Any = "gaussian", *, nu: float = 0.05, rate: float = 0.1, reg: float = 0.01, meta: float = 0.01,
         memory: float = 0.95, C: float | None = None, budget: Any = 256, average: bool | str = False, n_passes: int = 1,
-        shuffle: bool = True, random_state: Any = 0,
+        shuffle: bool = True, random_state: Any = 0, skip: float | None = None, half_life: Any = None,
     ) -> None:  # fmt: skip
         self.kernel, self.nu, self.rate, self.reg, self.meta, self.memory = kernel, nu, rate, reg, meta, memory
         self.C, self.budget, self.average, self.n_passes = C, budget, average, n_passes
-        self.shuffle, self.random_state = shuffle, random_state
+        self.shuffle, self.random_state, self.skip = shuffle, random_state, skip
+        self.half_life = half_life
 
     def _loss(self) -> Loss:
         if self.nu is None:

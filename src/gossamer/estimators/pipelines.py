@@ -8,6 +8,7 @@ import inspect
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -17,7 +18,9 @@ from sklearn.utils.metaestimators import available_if
 from gossamer import _checks
 from gossamer._locks import Snapshot, exclusive, shared
 from gossamer._stored import Stored
-from gossamer._typing import Floats
+from gossamer._typing import Array, Floats
+from gossamer.clock import read_times
+from gossamer.estimators import inputs, wary
 from gossamer.estimators.labels import Predictions
 
 
@@ -64,6 +67,19 @@ def _shared_method(name: str) -> Any:
     return available_if(lambda self: hasattr(super(OnlinePipeline, self), name))(method)
 
 
+def _own_method(name: str) -> Any:
+    """A method of the last step that scikit-learn's Pipeline does not know; the other steps transform the rows."""
+
+    @shared
+    def method(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        for _, step in self.steps[:-1]:
+            X = step.transform(X)
+        return getattr(self.steps[-1][1], name)(X, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, f"The last step's ``{name}``, of rows that the other steps transform."
+    return available_if(lambda self: hasattr(self.steps[-1][1], name))(method)
+
+
 class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
     """scikit-learn's Pipeline, for streams: `partial_fit` and `predict_learn` go on with more rows.
 
@@ -95,6 +111,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
 
     predict, predict_proba, predict_log_proba = map(_shared_method, ("predict", "predict_proba", "predict_log_proba"))
     decision_function, score_samples, score = map(_shared_method, ("decision_function", "score_samples", "score"))
+    predict_set, predict_interval, score_pvalue = map(_own_method, ("predict_set", "predict_interval", "score_pvalue"))
     transform, inverse_transform = map(_shared_method, ("transform", "inverse_transform"))
 
     def __init__(self, steps: list[tuple[str, Any]]) -> None:
@@ -124,14 +141,18 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         return self.fit(X, y, **parameters).predict(X)
 
     def partial_fit(self, X: Any, y: Any = None, **parameters: Any) -> Any:
-        """Go on with more rows; ``classes`` and ``sample_weight`` go to the model."""
+        """Go on with more rows; ``classes`` and ``sample_weight`` go to the model, ``time`` to all steps with a
+        half_life."""
         self._learn("partial_fit", X, y, parameters)
         return self
 
     def predict_learn(self, X: Any, y: Any = None, **parameters: Any) -> Floats:
         """Scale, predict and then learn each row; returns the scores made before."""
-        scores: Floats = self._learn("predict_learn", X, y, parameters)
-        return scores
+        scores: Any = self._learn("predict_learn", X, y, parameters)
+        if isinstance(scores, Predictions):  # of a detector that goes row by row
+            assert scores.chances is not None
+            return scores.chances if parameters.get("method") == "pvalue" else scores.decision()
+        return np.asarray(scores)
 
     def _predict_learn(self, X: Any, y: Any = None, **parameters: Any) -> Predictions:
         made: Predictions = self._learn("_predict_learn", X, y, parameters)
@@ -158,7 +179,7 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
     def _show(self, X: Any, /, ids: Any, time: Any = None, **parameters: Any) -> Any:
         """Predict rows whose labels come later. The transformers learn them now: a row is known before its label."""
         self._check_steps()
-        learned, X = self._learn_steps(X)
+        learned, X = self._learn_steps(X, None if time is None else np.full(inputs.count(X), float(time)))
         made = self.steps[-1][1].predict(X, ids=ids, time=time, **parameters)
         self._commit(learned)
         return made
@@ -171,26 +192,68 @@ class OnlinePipeline(Stored, Snapshot, Pipeline):  # type: ignore[misc]
         made: Predictions = self.steps[-1][1]._predictions(X)
         return made
 
+    @shared
+    def _chances(self, X: Any) -> Predictions:
+        """The same with the probabilities of the classes."""
+        for _, step in self.steps[:-1]:
+            X = step.transform(X)
+        made: Predictions = self.steps[-1][1]._chances(X)
+        return made
+
     @exclusive
     def _learn(self, method: str, X: Any, y: Any, parameters: dict[str, Any]) -> Any:
         """Run copies of the transformers, then the model; commit the copies only if the model succeeds."""
         self._check_steps()
-        learned, X = self._learn_steps(X)
-        result = getattr(self.steps[-1][1], method)(X, y, **parameters)
+        if getattr(self.steps[-1][1], "skip", None) is not None and isinstance(X, np.ndarray) and X.ndim == 2:
+            return self._learn_wary(X, parameters)
+        learned, X = self._learn_steps(X, parameters.get("time"))
+        last = self.steps[-1][1]
+        if getattr(last, "half_life", None) is None and _clocks(self.steps):
+            parameters = {name: value for name, value in parameters.items() if name != "time"}
+        result = getattr(last, method)(X, y, **parameters)
         self._commit(learned)
         return result
 
-    def _learn_steps(self, X: Any) -> tuple[list[Any], Any]:
+    def _learn_steps(self, X: Any, time: Any) -> tuple[list[Any], Any]:
         """Copies of the transformers that have learned the rows, and what they made of them."""
         learned = []
         for _, step in self.steps[:-1]:
             if hasattr(step, "learn_transform"):
                 step = copy.deepcopy(step)
-                X = step.learn_transform(X)
+                X = step.learn_transform(X, **_clock(step, {"time": time}))
             else:
                 X = step.transform(X)
             learned.append(step)
         return learned, X
+
+    def _learn_wary(self, X: Array, parameters: dict[str, Any]) -> Any:
+        """The same for a detector that does not learn runs of alarms, a row at a time: the transformers do not learn
+        these rows either, as they would scale the anomaly away."""
+        fresh = [copy.deepcopy(step) for _, step in self.steps[:-1]]
+        last, parts, start = copy.deepcopy(self.steps[-1][1]), [], 0
+        weights, missed = parameters.get("sample_weight"), parameters.get("missed")
+        time = parameters.get("time")
+        times = None if time is None else read_times(self, time, len(X))
+        while start < len(X):
+            seen = last.learner_.steps if "learner_" in last.__dict__ else 0
+            stop = start + max(1, wary.BLIND - seen)
+            row = Z = X[start:stop]
+            when = {} if times is None else {"time": times[start:stop]}
+            for step in fresh:
+                blind = seen < wary.BLIND and hasattr(step, "learn_transform")
+                Z = step.learn_transform(Z, **_clock(step, when)) if blind else step.transform(Z)
+            weight = None if weights is None else weights[start:stop]
+            own = {} if last.half_life is None and _clocks(self.steps) else when
+            parts.append(last._predict_learn(Z, None, weight, missed=missed, **own))
+            if seen >= wary.BLIND and last.learner_.steps > seen:
+                for step in fresh:
+                    learns = hasattr(step, "learn_transform")
+                    row = step.learn_transform(row, **_clock(step, when)) if learns else step.transform(row)
+            start = stop
+        self._commit([*fresh, last])
+        scores, levels, chances = (np.concatenate([getattr(part, name) for part in parts])
+                                   for name in ("scores", "levels", "chances"))  # fmt: skip
+        return Predictions(scores, levels=levels, chances=chances)
 
     @exclusive
     def _replace(self, learned: list[Any]) -> None:
@@ -245,4 +308,23 @@ def _route(model: OnlinePipeline, parameters: dict[str, Any]) -> dict[str, Any]:
     if get_config()["enable_metadata_routing"]:
         return parameters
     last = model.steps[-1][0]
-    return {name if "__" in name else f"{last}__{name}": value for name, value in parameters.items()}
+    given = {name if "__" in name else f"{last}__{name}": value for name, value in parameters.items()}
+    if "time" in parameters and (found := _clocks(model.steps)):
+        del given[f"{last}__time"]
+        given.update({f"{name}__time": parameters["time"] for name in found})
+    return given
+
+
+def _clocks(steps: Any) -> list[str]:
+    """The names of the steps that forget by the clock."""
+    return [name for name, step in steps if getattr(step, "half_life", None) is not None]
+
+
+def has_clock(model: Any) -> bool:
+    """Whether a model, or a step of a pipeline, forgets by the clock."""
+    return bool(_clocks(getattr(model, "steps", [("model", model)])))
+
+
+def _clock(step: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The ``time`` of the rows, for a step that forgets by the clock."""
+    return {"time": parameters.get("time")} if getattr(step, "half_life", None) is not None else {}

@@ -15,6 +15,7 @@ from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, lapack, solve
 from threadpoolctl import ThreadpoolController
 
 from gossamer import _checks
+from gossamer._sparse import TABLES
 from gossamer._typing import Array, Floats
 
 #: The largest number of points of all models together if points must be removed: their Gram matrix is inverted.
@@ -55,8 +56,8 @@ def _blas() -> ThreadpoolController:
 
 def gram_matrix(kernel: Any, points: Any, others: Any = None) -> Floats:
     """Kernel values in double precision."""
-    if isinstance(points, np.ndarray):
-        points, others = (None if x is None else np.asarray(x, dtype=np.float64) for x in (points, others))
+    if isinstance(points, TABLES):
+        points, others = (None if x is None else x.astype(np.float64) for x in (points, others))
     return np.asarray(kernel(points, points if others is None else others), dtype=np.float64)
 
 

@@ -63,7 +63,7 @@ def mapped(moments: Floats, P: Array) -> Array:
     return squash((away - sums / rounds) / np.where(deviation > 0.0, deviation, np.inf)).astype(P.dtype)
 
 
-def learned(moments: Floats, P: Array) -> tuple[Array, Floats]:
+def learned(moments: Floats, P: Array, fades: Floats | None = None) -> tuple[Array, Floats]:
     """Rows as they are learned, each with what is known when it comes, and the moments after them.
 
     The recurrence is that of `targets.follow`, for each column.
@@ -71,7 +71,7 @@ def learned(moments: Floats, P: Array) -> tuple[Array, Floats]:
     out, moments = np.empty(P.shape, dtype=P.dtype), moments.copy()
     for start in range(0, len(P), PART):
         z = P[start : start + PART].T.astype(np.float64, order="C")
-        _core.follow_columns(moments, z)
+        _core.follow_columns(moments, z, None if fades is None else fades[start : start + PART])
         out[start : start + PART] = squash(z).T
     return out, moments
 
@@ -136,13 +136,14 @@ class Rescaled(Learner):
     def _needs_lock(self) -> bool:
         return True
 
-    def _learn(self, X: Any, *options: Any) -> Any:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool, time: Any = None) -> Any:
         P = self.coordinates_of(self.check_rows(X))
-        rows, moments = learned(no_moments(P.shape[1]) if self._moments is None else self._moments, P)
+        fades = self.elapse(time, len(P))[0]
+        rows, moments = learned(no_moments(P.shape[1]) if self._moments is None else self._moments, P, fades)
         if not np.isfinite(moments).all():
             largest = float(np.abs(P).max())
             raise _checks.wrong(self, "X", "small enough for its variance to be finite", largest)
-        result = super()._learn(marked(rows), *options)
+        result = super()._learn(marked(rows), y, sample_weight, ids, with_variances, time)
         self._moments = moments
         return result
 

@@ -10,15 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _core
 from gossamer._locks import Snapshot, exclusive, publish
+from gossamer._scaling import squash
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
+from gossamer.clock import as_half_life, check_time, elapse_rows, to_plain
 from gossamer.estimators import inputs
 from gossamer.estimators.loaded import check_names
 
 #: The largest number of rows that can be counted.
 MOST_ROWS = 2**62
 #: The learned attributes of the scaler: numbers and arrays.
-LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_")
+LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_", "time_")
 
 
 class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -37,13 +39,17 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     Parameters
     ----------
     forget : in [0, 1): the share of its weight that the past loses with each row; about the last 1 / forget rows count.
+    half_life : the past loses half of its weight in this time (see `gossamer.HalfLife`): keep is 1 - forget times
+        2^-(time since the row before / half_life), and the verbs that learn take the ``time`` of each row.
     with_mean : subtract the mean.
     with_std : divide by the deviation.
+    squash : draw large values in, z / (1 + z^2)^(1/4), which is the square root of z far from 0: for long tails.
 
     Attributes
     ----------
     mean_, var_, scale_ : the mean, variance and deviation of each feature now.
     squares_, weight_, n_seen_ : the weighted sum of squared deviations, the sum of weights, the rows seen.
+    time_ : the time of the last row in seconds, where there is a half_life.
     n_features_in_, feature_names_in_ : how many features there are, and their names if they came in a frame.
 
     Examples
@@ -61,22 +67,26 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     n_seen_: int
     n_features_in_: int
 
-    def __init__(self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True) -> None:
-        self.forget, self.with_mean, self.with_std = forget, with_mean, with_std
+    def __init__(
+        self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True, squash: bool = False,
+        half_life: Any = None,
+    ) -> None:  # fmt: skip
+        self.forget, self.with_mean, self.with_std, self.squash = forget, with_mean, with_std, squash
+        self.half_life = half_life
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, time: Any = None) -> Any:
         """Forget everything and learn these rows."""
-        self._learn(X, fresh=True, scale=False)
+        self._learn(X, time, fresh=True, scale=False)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any = None, time: Any = None) -> Any:
         """Go on with more rows."""
-        self._learn(X, fresh=False, scale=False)
+        self._learn(X, time, fresh=False, scale=False)
         return self
 
-    def learn_transform(self, X: Any) -> Array:
+    def learn_transform(self, X: Any, time: Any = None) -> Array:
         """Learn each row and scale it with the statistics up to it; equal to row by row, to the bit."""
-        return self._learn(X, fresh=False, scale=True)
+        return self._learn(X, time, fresh=False, scale=True)
 
     def transform(self, X: Any) -> Array:
         """Scale the rows with the statistics of all rows learned, which stay as they are."""
@@ -85,7 +95,10 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         X = self._matrix(X, known["n_features_in_"])
         _checks.all_finite(self, X)
         variance = known["squares_"] * (1.0 / known["weight_"])
-        return scaled(X, known["mean_"], variance, self.with_mean, self.with_std)
+        return self._drawn_in(scaled(X, known["mean_"], variance, self.with_mean, self.with_std))
+
+    def _drawn_in(self, rows: Array) -> Array:
+        return squash(rows) if self.squash else rows
 
     def _known(self) -> dict[str, Any]:
         """A snapshot of the learned attributes, all of one moment, whatever other threads learn."""
@@ -95,7 +108,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         return known
 
     @exclusive
-    def _learn(self, X: Any, *, fresh: bool, scale: bool) -> Array:
+    def _learn(self, X: Any, time: Any, *, fresh: bool, scale: bool) -> Array:
         """Learn the rows and commit at the end: a failure changes nothing. The rows, scaled if that is wanted."""
         forget = self._check_parameters()
         fresh = fresh or "mean_" not in self.__dict__
@@ -104,22 +117,26 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         mean, squares = (np.zeros((2, X.shape[1]))) if fresh else (self.mean_.copy(), self.squares_.copy())
         out: Array | None = np.empty_like(X) if scale else None
         weight, seen = (0.0, 0) if fresh else (self.weight_, self.n_seen_)
-        weight = _core.scale_rows(X, out, mean, squares, weight, 1.0 - forget, self.with_mean, self.with_std)
+        fades, last = elapse_rows(self, self.half_life, None if fresh else self.__dict__.get("time_"), time, len(X))
+        weight = _core.scale_rows(X, out, mean, squares, weight, 1.0 - forget, self.with_mean, self.with_std, fades)
         if not np.isfinite(squares).all():  # NaN and infinity stay in a sum, so a test of the sum finds them
             _checks.all_finite(self, X)
             raise _checks.wrong(self, "X", "small enough for its variance to be finite", float(np.abs(X).max()))
         now = {"mean_": mean, "squares_": squares, "weight_": weight, "n_seen_": seen + len(X)}
+        if last is not None:
+            now["time_"] = last
         if fresh:
             now["n_features_in_"] = int(X.shape[1])
             if names is not None:
                 now["feature_names_in_"] = names
         publish(self, now, instead_of=LEARNED if fresh else ())
-        return np.asarray(X if out is None else out)
+        return np.asarray(X if out is None else self._drawn_in(out))
 
     def _check_parameters(self) -> float:
         forget = _checks.number(self, "forget", self.forget, 0.0, 1.0, "left")
-        for name in ("with_mean", "with_std"):
+        for name in ("with_mean", "with_std", "squash"):
             _checks.one_of(self, name, getattr(self, name), [False, True])
+        as_half_life(self, self.half_life)
         return forget
 
     def _matrix(self, X: Any, width: int | None) -> Array:
@@ -127,6 +144,11 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         if not len(rows):
             raise _checks.wrong(self, "X", "at least one row", rows.shape)
         return rows
+
+    def _parameters(self) -> dict[str, Any]:
+        given = super()._parameters()
+        half_life = to_plain(given.pop("half_life"))
+        return given if half_life is None else {**given, "half_life": half_life}
 
     def _relearn(self, learned: dict[str, Any]) -> None:
         """Validate learned attributes from a file before the core sees them."""
@@ -144,6 +166,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
             if not fits or not np.isfinite(found).all() or (name == "squares_" and bool((found < 0).any())):
                 raise _checks.wrong(self, name, f"{width} finite numbers", found)
         check_names(self, learned.get("feature_names_in_"), width)
+        check_time(self, "time_", self.half_life, learned.get("time_"))
 
     @property
     def var_(self) -> Floats:
@@ -175,11 +198,13 @@ def scaled(X: Array, mean: Floats, variance: Floats, centre: bool, divide: bool)
 
 
 def scale_rows(
-    X: Array, mean: Floats, squares: Floats, weight: float, keep: float, centre: bool, divide: bool
-) -> tuple[Array, Floats, Floats, float]:
+    X: Array, mean: Floats, squares: Floats, weight: float, share: float, centre: bool, divide: bool,
+    fades: Floats | None = None,
+) -> tuple[Array, Floats, Floats, float]:  # fmt: skip
     """The recurrences of `OnlineScaler` row by row: the specification of the core's function of this name."""
     rows = np.empty_like(X)
     for t, x in enumerate(X):
+        keep = share if fades is None else share * float(fades[t])
         weight = keep * weight + 1.0
         gain = 1.0 / weight
         away = x.astype(np.float64) - mean

@@ -33,8 +33,19 @@ def units(moments: Moments) -> tuple[float, float]:
     return (first + sums / weight, math.sqrt(squares / weight)) if weight > 0 else (0.0, 0.0)
 
 
-def follow(moments: Moments, y: float, weight: float = 1.0) -> tuple[float, Moments]:
-    """One target as it is learned, and the moments after it. A weight of 0 leaves them as they are.
+def fade_moments(moments: Moments, factor: float) -> Moments:
+    """The moments after time has passed: what came before weighs less by a factor.
+
+    >>> fade_moments((4.0, 1000.0, 20.0, 36.0), 0.5)
+    (2.0, 1000.0, 10.0, 18.0)
+    """
+    total, first, sums, squares = moments
+    return moments if factor == 1.0 else (factor * total, first, factor * sums, factor * squares)
+
+
+def follow(moments: Moments, y: float, weight: float = 1.0, fade: float = 1.0) -> tuple[float, Moments]:
+    """One target as it is learned, and the moments after it. A weight of 0 leaves them as they are. ``fade``: what the
+    time since the target before leaves of their weight.
 
     >>> z, moments = follow(NOTHING, 1000.0)
     >>> z, *units(moments)
@@ -43,7 +54,7 @@ def follow(moments: Moments, y: float, weight: float = 1.0) -> tuple[float, Mome
     >>> z, *units(moments)
     (1.0, 1002.0, 2.0)
     """
-    total, first, sums, squares = moments
+    total, first, sums, squares = fade_moments(moments, fade)
     if weight > 0:
         first = y if total == 0 else first
         away = y - first
@@ -56,16 +67,19 @@ def follow(moments: Moments, y: float, weight: float = 1.0) -> tuple[float, Mome
     return ((y - first) - sums / total) / deviation if deviation > 0 else 0.0, moments
 
 
-def follow_all(moments: Moments, y: Floats, weights: Floats | None) -> tuple[Floats, Moments]:
+def follow_all(
+    moments: Moments, y: Floats, weights: Floats | None, fades: Floats | None = None
+) -> tuple[Floats, Moments]:
     """`follow` for every target of a batch, bit for bit: three rows, of the targets as they are learned and of the mean
     and the deviation known before each; and the moments after the last."""
     out = np.empty((3, len(y)))
-    return out, _core.follow_targets(moments, y, weights, out)
+    return out, _core.follow_targets(moments, y, weights, out, fades)
 
 
 def check_finite(owner: object, moments: Moments, y: Any) -> None:
-    """Raise for targets so large that their variance is not finite."""
+    """Raise for targets that are not finite, or so large that their variance is not."""
     if not all(map(math.isfinite, moments)):
+        _checks.vector(owner, "y", y, len(y))
         largest = float(np.abs(y).max())
         raise _checks.wrong(owner, "y", "small enough for its variance to be finite", largest)
 

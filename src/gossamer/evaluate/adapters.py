@@ -52,8 +52,11 @@ class Face:
     """A model that predicts rows and then learns them. ``classes`` are given to scikit-learn's own classifiers. With
     ``chances`` there are probabilities even where a model must be asked for them row by row."""
 
-    def __init__(self, model: Any, task: str, classes: Any = None, chances: bool = False) -> None:
-        self.model, self.task, self.classes = model, task, classes
+    def __init__(
+        self, model: Any, task: str, classes: Any = None, chances: bool = False, missed: tuple[float, ...] = ()
+    ) -> None:
+        self.model, self.task, self.classes, self.missed = model, task, classes, missed
+        self._asks = chances or bool(missed)
         last = last_step(model)
         learner = getattr(last, "learner_", None)
         asked = getattr(last, "average", False) in (True, "sparse")
@@ -62,23 +65,21 @@ class Face:
         own = isinstance(last, Online) and isinstance(model, (Online, OnlinePipeline))
         own = own and not LEARNING & (overrides(type(model)) | overrides(type(last)))
         self.blocks = isinstance(model, Learner) or (own and not averaged)
-        softens = isinstance(last, OnlineClassifier) and last._softens()
-        self.blocks = self.blocks and not (softens and chances)
-        #: Whether the scores give probabilities.
-        self.tells = task == "classification" and not (softens and self.blocks) and (
+        #: Whether the model gives probabilities.
+        self.tells = task == "classification" and (
             isinstance(model.loss, (Logistic, Softmax)) if isinstance(model, Learner)
             else hasattr(last_step(model), "predict_proba")
         )  # fmt: skip
 
     # ---------------------------------------------------------------------------------------------- whole blocks
 
-    def predict_learn(self, X: Any, y: Any) -> Predictions:
+    def predict_learn(self, X: Any, y: Any, time: Any = None) -> Predictions:
         """Predict each row, then learn it."""
         if not self.blocks:
-            return self.predict_learn_late(X, y, X, y)
+            return self.predict_learn_late(X, y, X, y, time)
         if isinstance(self.model, Learner):
-            return self._judge(self._scored(*self.model.learn(X, y, with_levels=True)), y)
-        return self._judge(self.model._predict_learn(X, y), y)
+            return self._judge(self._scored(*self.model.learn(X, y, with_levels=True, time=time)), y)
+        return self._judge(self.model._predict_learn(X, y, missed=self.missed, **_when(time)), y)
 
     def predict(self, X: Any, y: Any) -> Predictions:
         """Predict rows with the model as it is; ``y`` is only for the loss."""
@@ -88,21 +89,27 @@ class Face:
                 made = made if self.model.steps or made.scores.ndim == 1 else made._replace(known=0)
             elif self.task == "regression":
                 made = Scores(np.asarray(self.model.predict(X), dtype=np.float64))
+                if self.missed and hasattr(self.model, "predict_interval"):
+                    ends = self.model.predict_interval(X, [1.0 - share for share in self.missed])
+                    made = made._replace(thresholds=0.5 * (ends[:, :, 1] - ends[:, :, 0]))
             elif not self.blocks:
                 return self._plain(X, y)
             elif self.task == "novelty":
                 made = Scores(self.model.decision_function(X))
             else:
-                made = self.model._predictions(X)
+                made = self.model._chances(X)
         except NotFittedError:
             made = Scores(np.zeros(inputs.count(X)))
         return self._judge(made, y)
 
-    def predict_learn_late(self, X: Any, y: Any, due: Any, due_y: Any) -> Predictions:
-        """Predict row i of X, then learn row i of ``due``, for each i."""
+    def predict_learn_late(self, X: Any, y: Any, due: Any, due_y: Any, time: Any = None) -> Predictions:
+        """Predict row i of X, then learn row i of ``due``, for each i; ``time``: of the rows learned."""
         parts, start, rows = [], 0, inputs.count(X)
-        plain = self.blocks and all(
-            isinstance(part, np.ndarray) and part.ndim == 2 and part.dtype == np.float64 for part in (X, due)
+        plain = (
+            self.blocks
+            and time is None
+            and not self._asks
+            and all(isinstance(part, np.ndarray) and part.ndim == 2 and part.dtype == np.float64 for part in (X, due))
         )
         if plain and not (np.isfinite(X).all() and np.isfinite(due).all() and X.shape[1] == due.shape[1]):
             plain = False  # the general path raises the error of the bad row
@@ -115,7 +122,7 @@ class Face:
                 parts.append(self._judge(self._scored(*late.predict_learn(steps, X[part], due[part], learned)), labels))
             else:
                 parts.append(self.predict(X[part], labels))
-                self.learn(due[part], learned)
+                self.learn(due[part], learned, None if time is None else time[part])
             start = part.stop
         return Predictions.join(parts)
 
@@ -147,16 +154,16 @@ class Face:
         counts = np.full(len(labels), len(classes))
         return Predictions(labels, known, scores, nothing, tuple(classes), counts, chances)
 
-    def learn(self, X: Any, y: Any) -> None:
+    def learn(self, X: Any, y: Any, time: Any = None) -> None:
         """Learn rows."""
         if isinstance(self.model, Learner):
-            self.model.learn(X, y)
+            self.model.learn(X, y, time=time)
         elif self.task == "novelty":
-            self.model.partial_fit(X)
+            self.model.partial_fit(X, **_when(time))
         elif self.classes is not None and "classes" in inspect.signature(self.model.partial_fit).parameters:
-            self.model.partial_fit(X, y, classes=self.classes)
+            self.model.partial_fit(X, y, classes=self.classes, **_when(time))
         else:
-            self.model.partial_fit(X, y)
+            self.model.partial_fit(X, y, **_when(time))
 
     # ----------------------------------------------------------------------------------------- scores to predictions
 
@@ -165,7 +172,10 @@ class Face:
         scores = made.decision()
         always, nothing = np.ones(len(scores), dtype=np.bool_), np.full(len(scores), np.nan)
         if self.task == "regression":
-            return Predictions(scores, always, scores, self._losses(scores, y), (), always.astype(int), nothing)
+            losses, radii = self._losses(scores, y), np.zeros((len(scores), 0))
+            if self.missed:
+                radii = np.full((len(scores), len(self.missed)), np.inf) if made.thresholds is None else made.thresholds
+            return Predictions(scores, always, scores, losses, (), always.astype(int), nothing, radii=radii)
         if self.task == "novelty":
             losses = np.maximum(0.0, -scores)
             return Predictions(scores < 0, always, scores, losses, (), always.astype(int), nothing)
@@ -176,7 +186,8 @@ class Face:
             empty = np.zeros(len(scores), dtype=np.int64 if labels is None else labels.dtype)
             return Predictions(empty, ~always, scores, losses, (), counts, nothing)
         classes = tuple(made.classes.tolist())
-        predicted = Predictions(made.labels(), counts > 0, scores, losses, classes, counts, nothing)
+        shares = np.zeros((len(scores), 0)) if made.chances is None else made.probabilities()
+        predicted = Predictions(made.labels(), counts > 0, scores, losses, classes, counts, nothing, shares)
         if not self.tells or labels is None or not classes:
             return predicted
         # the probability of the true class, where it was known
@@ -184,6 +195,8 @@ class Face:
         codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
         rows = np.arange(len(predicted))
         chances, scored = predicted.probabilities()[rows, codes], np.isfinite(predicted.by_class()[rows, codes])
+        if predicted.tells:
+            scored = chances > 0
         return replace(predicted, chances=np.where((codes < 0) | (chances == 0.0) & ~scored, np.nan, chances))
 
     def _losses_of_classes(self, made: Scores, labels: Any) -> Floats:
@@ -217,6 +230,11 @@ class Face:
         if loss is None or y is None or loss.adapts or loss.target == "label":
             return np.full(len(scores), np.nan)
         return np.asarray(loss.value(scores, np.asarray(y, dtype=np.float64)), dtype=np.float64)
+
+
+def _when(time: Any) -> dict[str, Any]:
+    """The argument ``time``, which models of other packages do not have."""
+    return {} if time is None else {"time": time}
 
 
 def _class_losses(loss: Loss | None, Z: Floats, codes: Any) -> Floats:

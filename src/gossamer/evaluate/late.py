@@ -30,6 +30,8 @@ def find_steps(model: Any) -> Steps | None:
     """The steps of a model that has learned rows; None if it has other steps, or none learned yet."""
     steps = [step for _, step in model.steps] if isinstance(model, OnlinePipeline) else [model]
     *scalers, last = steps
+    if any(getattr(step, name, None) is not None for step in steps for name in ("half_life", "class_weight")):
+        return None
     if not all(type(step) is OnlineScaler and "mean_" in step.__dict__ for step in scalers):
         return None
     if isinstance(last, Learner):
@@ -60,6 +62,7 @@ def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any) -> tuple[Floats, F
         if moments is not None:
             _targets.check_finite(last, _targets.follow_all(moments, targets, None)[-1], targets)
     many, scores, levels = learner.loss.target == "label", [], []
+    sure = None if isinstance(last, Learner) else last._sure()
     try:
         for i in range(len(X)):
             x, late = X[i : i + 1], due[i : i + 1]
@@ -67,17 +70,23 @@ def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any) -> tuple[Floats, F
                 x, late = scaler.step(x, late)
             score = learner.score(x)[0] if many else learner.score_one(x[0])
             target = None if targets is None else float(targets[i])
-            if moments is not None:
-                mean, deviation = _targets.units(moments)
-                score = score * deviation + mean
+            units = None if moments is None else _targets.units(moments)
+            if moments is not None and units is not None:
+                score = score * units[1] + units[0]
                 target, moments = _targets.follow(moments, float(targets[i]))
             scores.append(score)
             if targets is None:
                 levels.append(learner.level)
             if many:
-                learner.learn(late, targets[i : i + 1])
-            else:
-                learner.learn_one(late[0], target)
+                before = learner.learn(late, targets[i : i + 1])
+                if sure is not None:
+                    sure.learn_many(np.ascontiguousarray(before), targets[i : i + 1], None, [], None)
+                continue
+            before = learner.learn_one(late[0], target)
+            if sure is not None:
+                if units is not None:
+                    before, target = before * units[1] + units[0], float(targets[i])
+                sure.learn_one(before, 0.0 if target is None else target, 1.0)
     finally:
         for scaler in scalers:
             scaler.commit()

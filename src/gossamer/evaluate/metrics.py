@@ -11,10 +11,23 @@ from gossamer.evaluate.predictions import Predictions
 
 #: Known metrics by task, the default metrics first.
 METRICS = {
-    "classification": ("error", "loss", "accuracy", "precision", "recall", "f1", "auc", "log_loss"),
-    "regression": ("mae", "rmse", "loss", "pinball"),
+    "classification": (
+        "error",
+        "loss",
+        "accuracy",
+        "precision",
+        "recall",
+        "f1",
+        "auc",
+        "log_loss",
+        "brier",
+        "calibration",
+    ),
+    "regression": ("mae", "rmse", "loss", "pinball", "coverage", "width"),
     "novelty": ("alarms", "loss", "error", "auc"),
 }
+#: The metrics that need probabilities, and those that need intervals.
+CHANCES, BANDS = {"log_loss", "brier", "calibration"}, {"coverage", "width"}
 #: The metrics that follow from the confusion counts of each class.
 RATIOS = {"precision", "recall", "f1"}
 
@@ -99,6 +112,54 @@ def class_auc(y: Any, made: Predictions, classes: list[Any], positive: Any) -> t
              if positive is None or label == positive]  # fmt: skip
     found = [area for area, weight in areas if weight]
     return (float(np.mean(found)), float(len(labels))) if found else (float("nan"), 0.0)
+
+
+def brier(y: Any, made: Predictions) -> tuple[float, float]:
+    """The mean squared distance of the probabilities from 1 for the class that came and 0 for the others, over its
+    largest value 2, where there are probabilities (Brier 1950)."""
+    told = ~np.isnan(made.chances)
+    if not told.any():
+        return float("nan"), 0.0
+    p, own = made.probabilities()[told], made.chances[told]
+    return float(((p * p).sum(axis=1) - 2 * own + 1.0).mean() / 2), float(told.sum())
+
+
+class Reliability:
+    """Counts of rows, sums of probabilities and counts of hits in bins of equal width: for two classes the probability
+    of the second, for more that of the most probable.
+
+    >>> bins = Reliability()
+    >>> bins.count(np.array([0.9, 0.9, 0.1]), np.array([True, False, False]))
+    >>> round(bins.error(), 3)
+    0.3
+    """
+
+    BINS = 15
+
+    def __init__(self, table: Any = None) -> None:
+        self.table = np.zeros((3, self.BINS)) if table is None else np.array(table, dtype=np.float64)
+
+    def count(self, p: Any, hits: Any) -> None:
+        """Count rows by the probability of an event and whether it came."""
+        places = np.minimum((np.asarray(p) * self.BINS).astype(int), self.BINS - 1)
+        for row, values in enumerate((np.ones(len(places)), p, hits)):
+            self.table[row] += np.bincount(places, weights=values, minlength=self.BINS)
+
+    def add(self, y: Any, made: Predictions) -> Reliability:
+        """Count predictions; returns the bins of these alone."""
+        part = Reliability()
+        told = ~np.isnan(made.chances)
+        if told.any():
+            p, classes = made.probabilities()[told], np.array(made.classes)
+            best = p.argmax(axis=1) if len(classes) > 2 else np.full(len(p), len(classes) - 1)
+            part.count(p[np.arange(len(p)), best], classes[best] == np.asarray(y)[told])
+        self.table += part.table
+        return part
+
+    def error(self) -> float:
+        """The mean distance between probability and share of hits over the bins, weighed by their rows."""
+        rows, chances, hits = self.table
+        return float(np.abs(chances - hits).sum() / rows.sum()) if rows.any() else float("nan")
 
 
 def log_loss(made: Predictions) -> tuple[float, float]:

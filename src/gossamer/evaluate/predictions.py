@@ -26,6 +26,8 @@ class Predictions:
     counts : how many classes were known when each row was predicted.
     chances : the probability that was given to the class that then came; NaN where the model tells none, or where that
         class had not been seen.
+    shares : the probability of each of ``classes``, where the model tells one; else without columns.
+    radii : of a regressor, half the length of the interval of each coverage asked for; of a detector, the p-value.
     """
 
     labels: Array
@@ -35,6 +37,8 @@ class Predictions:
     classes: tuple[Any, ...] = ()
     counts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     chances: Floats = field(default_factory=lambda: np.zeros(0))
+    shares: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    radii: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -51,6 +55,9 @@ class Predictions:
             scores = np.concatenate([part.by_class(classes) for part in parts])
         names = ("labels", "known", "losses", "counts", "chances")
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        joined["radii"] = np.concatenate([part.radii for part in parts]) if len(parts[-1].radii) else parts[0].radii
+        if all(part.tells or not len(part) for part in parts):
+            joined["shares"] = np.concatenate([part.probabilities(classes) for part in parts])
         return Predictions(scores=scores, classes=classes, **joined)
 
     def by_class(self, classes: tuple[Any, ...] | None = None) -> Floats:
@@ -68,6 +75,11 @@ class Predictions:
         out = np.full((len(self), len(wanted)), -np.inf)
         out[:, [wanted.index(label) for label in own]] = scores
         return out
+
+    @property
+    def tells(self) -> bool:
+        """Whether there are probabilities of the model's own."""
+        return self.shares.ndim == 2 and self.shares.shape[1] > 0
 
     def single(self) -> Floats:
         """One score a row: f(x) for up to two classes (positive is the second), else that of the best class.
@@ -90,7 +102,13 @@ class Predictions:
             early = np.where(count == 2, high - low, np.where(count == 1, 2.0 * high, 0.0))
         return np.asarray(np.where(count > 2, best, early))
 
-    def probabilities(self) -> Floats:
-        """The softmax of the scores over the classes known: what a model of the logistic loss says; NaN without one."""
+    def probabilities(self, classes: tuple[Any, ...] | None = None) -> Floats:
+        """The probability of each class: what the model says, or the softmax of the scores over the classes known, as
+        a learner of the logistic loss says; NaN without a class."""
+        if self.tells:
+            out = np.zeros((len(self), len(self.classes if classes is None else classes)))
+            places = range(len(self.classes)) if classes is None else [classes.index(label) for label in self.classes]
+            out[:, list(places)] = self.shares
+            return out
         known = np.where(self.counts[:, None] > 0, self.by_class(), np.nan)
         return np.asarray(softmax(known, axis=1))

@@ -11,12 +11,13 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._locks import exclusive, shared
-from gossamer.estimators import inputs
+from gossamer.clock import read_times
+from gossamer.estimators import certain, inputs
 from gossamer.estimators.pipelines import last_step
 from gossamer.evaluate import metrics as _metrics
 from gossamer.evaluate.adapters import Face, learner_of, task_of
 from gossamer.evaluate.health import Health
-from gossamer.evaluate.metrics import METRICS, RATIOS, Tally
+from gossamer.evaluate.metrics import BANDS, CHANCES, METRICS, RATIOS, Reliability, Tally
 from gossamer.evaluate.predictions import Predictions
 from gossamer.evaluate.trace import Record, Trace
 
@@ -34,25 +35,26 @@ def prequential(
     Parameters
     ----------
     model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner. It goes on learning.
-    stream : a `Stream` or other iterable of chunks with ``X`` and ``y``, or ``(X, y)``.
+    stream : a `Stream` or other iterable of chunks with ``X`` and ``y``, and maybe ``time``; or ``(X, y)``, or ``(X, y,
+        time)`` for a model with a ``half_life``.
     metrics, every, delay, anomaly, positive, classes, progress : see `Prequential`.
     """
     run = Prequential(
         model, metrics=metrics, every=every, delay=delay, anomaly=anomaly, positive=positive, classes=classes,
         progress=progress,
     )  # fmt: skip
-    for X, y in _chunks(stream):
-        run.update(X, y)
+    for X, y, when in _chunks(stream):
+        run.update(X, y, when)
     return run.finish()
 
 
-def _chunks(stream: Any) -> Iterable[tuple[Any, Any]]:
+def _chunks(stream: Any) -> Iterable[tuple[Any, Any, Any]]:
     if isinstance(stream, tuple):
-        if len(stream) != 2:
-            raise _checks.wrong("prequential", "stream", "a stream or (X, y)", f"{len(stream)} things")
-        X, y = stream
-        return [(X, None if y is None else np.asarray(y))]
-    return ((chunk.X, chunk.y) for chunk in stream)
+        if len(stream) not in (2, 3):
+            raise _checks.wrong("prequential", "stream", "a stream, (X, y) or (X, y, time)", f"{len(stream)} things")
+        X, y, *when = stream
+        return [(X, None if y is None else np.asarray(y), when[0] if when else None)]
+    return ((chunk.X, chunk.y, getattr(chunk, "time", None)) for chunk in stream)
 
 
 class Prequential:
@@ -62,9 +64,9 @@ class Prequential:
     ----------
     model : an estimator (of scikit-learn too, if it has ``partial_fit``), a pipeline or a Learner.
     metrics : names, or functions of (targets, predictions) of a window. For classes "error", "accuracy", "loss",
-        "precision", "recall", "f1", "auc" and "log_loss"; for numbers "mae", "rmse", "pinball" (with the model's
-        ``quantile``, or 0.5) and "loss"; for detectors "alarms" (their rate), "loss" and, where there are targets,
-        "error" and "auc".
+        "precision", "recall", "f1", "auc", "log_loss", "brier" and "calibration"; for numbers "mae", "rmse", "pinball"
+        (with the model's ``quantile``, or 0.5), "loss", "coverage" and "width" (of the intervals for ``coverage``); for
+        detectors "alarms" (their rate), "loss" and, where there are targets, "error" and "auc".
     every : rows between records; they are a window.
     delay : labels come ``delay`` rows late: row t is predicted by a model that has learned rows up to t - delay - 1.
         The last ``delay`` rows are never learned.
@@ -73,6 +75,7 @@ class Prequential:
         more the mean over the classes (scikit-learn's "macro"), unless given.
     classes : all classes, for scikit-learn's own classifiers.
     progress : called with each new `Record`.
+    coverage : of the intervals that "coverage" and "width" measure.
 
     Notes
     -----
@@ -84,7 +87,9 @@ class Prequential:
       mean of the windows that have both classes, weighed by their rows. With several classes it is the mean over the
       classes, each against the rest.
     - "log_loss" is the mean of -log of the probability given to the class that came, for models with probabilities
-      (``predict_proba``); rows whose class had not been seen have none, and are left out.
+      (``predict_proba``); rows whose class had not been seen have none, and are left out. "brier" is Brier's score over
+      2, "calibration" the mean distance between probability and share of hits over 15 bins (of the second of two
+      classes, else of the most probable). "width" leaves out infinite intervals.
     - Scores that are not finite, explode or stay constant while the targets vary raise a `RuntimeWarning`, once.
 
     Examples
@@ -100,10 +105,13 @@ class Prequential:
     def __init__(
         self, model: Any, *, metrics: Sequence[Metric] | None = None, every: int = 1000, delay: int = 0,
         anomaly: Any = 1, positive: Any = None, classes: Any = None, progress: Callable[[Record], None] | None = None,
+        coverage: float = 0.9,
     ) -> None:  # fmt: skip
         self.task = task_of(model)
-        chances = isinstance(metrics, Sequence) and "log_loss" in metrics
-        self._face = Face(model, self.task, classes, chances)
+        names = {name for name in metrics if isinstance(name, str)} if isinstance(metrics, Sequence) else set()
+        bands = names & BANDS and self.task == "regression"
+        self._missed, _ = certain.shares(self, coverage) if bands else ([], False)
+        self._face = Face(model, self.task, classes, bool(names & CHANCES), tuple(self._missed))
         self.every = _checks.whole(self, "every", every, 1)
         self.delay = _checks.whole(self, "delay", delay, 0)
         self._anomaly, self._positive, self._progress = anomaly, positive, progress
@@ -115,8 +123,8 @@ class Prequential:
         self._confusion: dict[tuple[Any, Any], int] = {}
         self._unpredicted = 0
         self._window: list[tuple[Any, Predictions]] = []
-        self._late: tuple[Any, Any] | None = None
-        self._tally, self._classes = Tally(positive), set[Any]()
+        self._late: tuple[Any, Any, Any] | None = None
+        self._tally, self._classes, self._bins = Tally(positive), set[Any](), Reliability()
         self._health = Health(self.task, last_step(model))
         self._start = time.perf_counter()
 
@@ -127,21 +135,25 @@ class Prequential:
         for metric in metrics:
             if not callable(metric):
                 _checks.one_of(self, "metrics", metric, METRICS[self.task])
-            if metric == "log_loss" and not self._face.tells:
-                raise _checks.wrong(self, "metrics", "without 'log_loss' for a model without probabilities", metric)
+            if metric in CHANCES and not self._face.tells:
+                raise _checks.wrong(self, "metrics", f"without {metric!r} for a model without probabilities", metric)
+            if metric in BANDS and not hasattr(self._face.model, "predict_interval"):
+                raise _checks.wrong(self, "metrics", f"without {metric!r} for a model without intervals", metric)
             named[metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))] = metric
         return named
 
     # ------------------------------------------------------------------------------------------------- learning
 
     @exclusive
-    def update(self, X: Any, y: Any = None) -> Predictions:
-        """Predict these rows, each before it is learned, and count; returns the predictions."""
+    def update(self, X: Any, y: Any = None, time: Any = None) -> Predictions:
+        """Predict these rows, each before it is learned, and count; returns the predictions. ``time``: of each row, for
+        a model with a ``half_life``."""
         if y is None and self.task != "novelty":
             raise _checks.wrong(self, "y", f"given for {self.task}", None)
         rows = inputs.count(X)
         if y is not None and len(y) != rows:
             raise _checks.wrong(self, "y", f"as long as X ({rows})", len(y))
+        when = None if time is None else read_times(self, time, rows)
         if self._wanted is None and not self._metrics:
             usual = METRICS[self.task][:2]
             if self.task == "novelty":
@@ -157,29 +169,31 @@ class Prequential:
             now = None if y is None else y[:size]
             learned = now if self.task != "novelty" else None
             update = self._update_delayed if self.delay else self._face.predict_learn
-            made = update(X[:size], learned)
+            made = update(X[:size], learned, None if when is None else when[:size])
             parts.append(made)
             self._window.append((now, made))
             self.row += size
             X, y = X[size:], None if y is None else y[size:]
+            when = None if when is None else when[size:]
             if self.row % self.every == 0:
                 self._record()
         empty = np.zeros(0)
         return Predictions.join(parts) if parts else Predictions(empty, empty.astype(np.bool_), empty, empty)
 
-    def _update_delayed(self, X: Any, y: Any) -> Predictions:
+    def _update_delayed(self, X: Any, y: Any, when: Any) -> Predictions:
         """Predict these rows; after each, learn the row that is ``delay`` rows older, if there is one by now."""
         rows, waiting = inputs.count(X), 0 if self._late is None else inputs.count(self._late[0])
-        every_X, every_y = (X, y) if self._late is None else (_stack(self._late[0], X), _stack(self._late[1], y))
+        given = (X, y, when)
+        every_X, every_y, every_time = given if self._late is None else map(_stack, self._late, given)
         lead, parts = min(rows, self.delay - waiting), []
         if lead:
             parts.append(self._face.predict(X[:lead], None if y is None else y[:lead]))
         due = rows - lead
         if due:
             labels = None if y is None else y[lead:]
-            ready = every_X[:due], None if every_y is None else every_y[:due]
+            ready = every_X[:due], *(None if part is None else part[:due] for part in (every_y, every_time))
             parts.append(self._face.predict_learn_late(X[lead:], labels, *ready))
-        self._late = every_X[due:], None if every_y is None else every_y[due:]
+        self._late = every_X[due:], *(None if part is None else part[due:] for part in (every_y, every_time))
         return Predictions.join(parts)
 
     @property
@@ -213,6 +227,9 @@ class Prequential:
         for name, metric in self._metrics.items():
             if tally is not None and name in RATIOS:
                 window[name], total[name] = tally.ratio(name, self._tally), self._tally.ratio(name, self._tally)
+                continue
+            if name == "calibration":
+                window[name], total[name] = self._bins.add(y, made).error(), self._bins.error()
                 continue
             value, weight = self._measure(metric, y, made)
             sums = self._sums.setdefault(name, [0.0, 0.0])
@@ -255,10 +272,17 @@ class Prequential:
             return _metrics.class_auc(y, made, sorted(self._classes), self._positive)
         if metric == "log_loss":
             return _metrics.log_loss(made)
+        if metric == "brier":
+            return _metrics.brier(y, made)
         if self.task == "classification":
             wrong = float((~made.known | (made.labels != y)).mean())
             return (wrong if metric == "error" else 1.0 - wrong), rows
         gap = np.asarray(y, dtype=np.float64) - made.labels
+        if metric == "coverage":
+            return float((np.abs(gap) <= made.radii[:, 0]).mean()), rows
+        if metric == "width":
+            finite = np.isfinite(made.radii[:, 0])
+            return float(2 * made.radii[finite, 0].mean()) if finite.any() else float("nan"), float(finite.sum())
         if metric == "pinball":
             quantile = float(getattr(last_step(self._face.model), "quantile", 0.5))
             return float(np.maximum(quantile * gap, (quantile - 1.0) * gap).mean()), rows
@@ -285,7 +309,12 @@ class Prequential:
         seconds = time.perf_counter() - self._start
         sums = {name: list(pair) for name, pair in self._sums.items()}
         names = {"row": self.row, "sums": sums, "window": window, "late": late, "seconds": seconds}
-        more = {"tally": self._tally.to_list(), "classes": sorted(self._classes), "warned": self._health.state()}
+        more = {
+            "tally": self._tally.to_list(),
+            "bins": self._bins.table.tolist(),
+            "classes": sorted(self._classes),
+            "warned": self._health.state(),
+        }
         return {**names, **more, "trace": self.trace.to_dict()}
 
     @exclusive
@@ -302,12 +331,13 @@ class Prequential:
         self._unpredicted = trace.unpredicted
         self._window = [(None if y is None else np.array(y), _predictions(parts)) for y, *parts in state["window"]]
         self._late = None
-        for x, y in state["late"]:
-            rows = np.array(x), None if y is None else np.array(y)
+        for x, *others in state["late"]:
+            y, when = (None if part is None else np.array(part) for part in (*others, None)[:2])
             before: Any = self._late
-            self._late = rows if before is None else (_stack(before[0], rows[0]), _stack(before[1], rows[1]))
+            rows = (np.array(x), y, when)
+            self._late = rows if before is None else tuple(map(_stack, before, rows))
         self._tally = Tally(self._positive, state.get("tally", []))
-        self._classes = set(state.get("classes", []))
+        self._classes, self._bins = set(state.get("classes", [])), Reliability(state.get("bins"))
         self._health.restore(state.get("warned", []))
         self._start = time.perf_counter() - float(state["seconds"])
 
@@ -328,7 +358,7 @@ def _stack(first: Any, second: Any) -> Any:
 
 
 #: The attributes of the predictions that are kept for an incomplete window.
-PARTS = ("labels", "known", "scores", "losses", "classes", "counts", "chances")
+PARTS = ("labels", "known", "scores", "losses", "classes", "counts", "chances", "shares", "radii")
 
 
 def _predictions(parts: list[Any]) -> Predictions:

@@ -87,6 +87,8 @@ class Kernel:
     twin: ClassVar[str | None] = None
     #: Whether points may be objects other than rows of numbers.
     any_points: ClassVar[bool] = False
+    #: Whether the kernel is one of products and differences of rows, so that features that are 0 in both do not matter.
+    sparse: ClassVar[bool] = False
     #: Whether k(x, x) is largest where ||x|| is.
     by_norm: ClassVar[bool] = True
 
@@ -125,6 +127,10 @@ class Kernel:
     def takes_any(self) -> bool:
         """Whether this kernel, or a part of it, accepts points that are not rows of numbers."""
         return self.any_points
+
+    def takes_sparse(self) -> bool:
+        """Whether rows of which only the non-zeros are kept (`SparseRows`) may be given, here and in compiled code."""
+        return self.sparse and twin_of(self) is not None
 
     @property
     def slow_diag(self) -> bool:
@@ -168,6 +174,9 @@ class _Pair(Kernel):
 
     def takes_any(self) -> bool:
         return self.left.takes_any() and self.right.takes_any()
+
+    def takes_sparse(self) -> bool:
+        return type(self) in (Sum, Product) and self.left.takes_sparse() and self.right.takes_sparse()
 
     def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
         self.left.check_domain(owner, X, column)
@@ -258,6 +267,9 @@ class Scaled(Kernel):
 
     def takes_any(self) -> bool:
         return self.base.takes_any()
+
+    def takes_sparse(self) -> bool:
+        return type(self) is Scaled and self.base.takes_sparse()
 
     def check_domain(self, owner: object, X: Array, column: int | None = None) -> None:
         self.base.check_domain(owner, X, column)

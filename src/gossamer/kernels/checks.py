@@ -1,4 +1,4 @@
-"""Validation of kernel matrices (shape, symmetry, positive semidefiniteness), and pairwise squared distances."""
+"""Validation of kernel matrices: shape, symmetry, positive semidefiniteness."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from gossamer._typing import Array
 
@@ -53,22 +52,6 @@ def check_kernel(kernel: KernelLike, X: Sequence[Any] | Array) -> None:
             f"The kernel {name} is not positive semidefinite: "
             f"its smallest eigenvalue on {len(X)} points is {smallest:.3g}."
         )
-
-
-def squared_distances(A: Array, B: Array, gamma: float = 1.0) -> Array:
-    """||a - b||^2 for all pairs, accurate enough for exp(-gamma ||a - b||^2).
-
-    A matrix product, centred at the mean of B, where its rounding is harmless; differences where it is not.
-    """
-    center = B.mean(axis=0) if len(B) else np.zeros(A.shape[1], dtype=A.dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        a, b = A - center, B - center
-        lengths = (a * a).sum(axis=1), (b * b).sum(axis=1)
-        reach = gamma * (lengths[0].max(initial=0.0) + lengths[1].max(initial=0.0))
-    if not reach <= (64.0 if A.dtype == np.float32 else 65536.0):
-        return np.asarray(cdist(A, B, "sqeuclidean")).astype(A.dtype, copy=False)
-    squares = lengths[0][:, None] + lengths[1][None, :] - 2 * (a @ b.T)
-    return np.asarray(np.maximum(squares, 0, out=squares))
 
 
 def checked_values(kernel: object, values: Any, shape: tuple[int, ...]) -> Array:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from gossamer import _checks
 from gossamer._registry import as_part
+from gossamer._sparse import SparseRows, squared_norms
 from gossamer._typing import Array
 from gossamer.kernels.additive import MATERN_ORDER, matern_coefs
 from gossamer.kernels.base import Custom, Kernel, Term
-from gossamer.kernels.checks import squared_distances
+from gossamer.kernels.pairs import distances, products, squared_distances
 
 #: The largest degree of a polynomial: beyond, its values are practically 0, 1 or infinite.
 MOST_DEGREE = 2**20
@@ -30,12 +30,13 @@ class Linear(Kernel):
     """
 
     twin: ClassVar[str] = "linear"
+    sparse: ClassVar[bool] = True
 
     def __call__(self, A: Array, B: Array) -> Array:
-        return np.asarray(A @ B.T)
+        return products(A, B)
 
     def diag(self, A: Array) -> Array:
-        return np.asarray(np.einsum("ij,ij->i", A, A))
+        return squared_norms(A)
 
     def terms(self) -> list[Term] | None:
         return [Term("power", 1)] if type(self) is Linear else None
@@ -50,6 +51,7 @@ class Polynomial(Kernel):
     """
 
     twin: ClassVar[str] = "polynomial"
+    sparse: ClassVar[bool] = True
     aliases: ClassVar[tuple[str, ...]] = ("poly",)  # as in scikit-learn
     degree: int = 3
     gamma: float = 1.0
@@ -61,10 +63,10 @@ class Polynomial(Kernel):
         _checks.number(self, "coef0", self.coef0, 0.0, math.inf, "left")
 
     def __call__(self, A: Array, B: Array) -> Array:
-        return self._power(A @ B.T)
+        return self._power(products(A, B))
 
     def diag(self, A: Array) -> Array:
-        return self._power(np.einsum("ij,ij->i", A, A))
+        return self._power(squared_norms(A))
 
     def _power(self, products: Array) -> Array:
         base: Array = products * products.dtype.type(self.gamma) + products.dtype.type(self.coef0)
@@ -121,6 +123,7 @@ class Gaussian(_ByGamma):
     """
 
     twin: ClassVar[str] = "gaussian"
+    sparse: ClassVar[bool] = True
     aliases: ClassVar[tuple[str, ...]] = ("rbf",)
 
     def __call__(self, A: Array, B: Array) -> Array:
@@ -145,11 +148,12 @@ class Laplace(_ByGamma):
     """
 
     twin: ClassVar[str] = "laplace"
+    sparse: ClassVar[bool] = True
     aliases: ClassVar[tuple[str, ...]] = ("laplacian",)
 
     def __call__(self, A: Array, B: Array) -> Array:
         gamma = self.settle(A) if isinstance(self.gamma, str) else float(self.gamma)
-        return np.asarray(np.exp(-gamma * cdist(A, B, "cityblock"))).astype(A.dtype, copy=False)
+        return np.asarray(np.exp(-gamma * distances(A, B, "cityblock"))).astype(A.dtype, copy=False)
 
     def settle(self, X: Array) -> float:
         return 1.0 / (int(X.shape[1]) * math.sqrt(_variance(X)))
@@ -170,6 +174,7 @@ class Matern(Kernel):
     """
 
     twin: ClassVar[str] = "matern"
+    sparse: ClassVar[bool] = True
     nu: float = 1.5
     length: float = 1.0
 
@@ -181,7 +186,7 @@ class Matern(Kernel):
     def __call__(self, A: Array, B: Array) -> Array:
         # by differences, not by products: near r = 0 the root would turn a rounding of 1e-16 into 1e-8
         # up to 750, where e^-r is 0: beyond, a power of r may be infinite
-        r = np.minimum(cdist(A, B) * self._theta, 750.0).astype(A.dtype, copy=False)
+        r = np.minimum(distances(A, B, "euclidean") * self._theta, 750.0).astype(A.dtype, copy=False)
         return np.asarray(np.exp(-r) * np.polynomial.polynomial.polyval(r, np.array(self._coefs, dtype=A.dtype)))
 
     def diag(self, A: Array) -> Array:
@@ -220,7 +225,9 @@ def as_kernel(kernel: Any) -> Kernel:
     return as_part(Kernel, kernel, "kernel", "a Kernel, a name or a function of two batches")
 
 
-def _variance(X: Array) -> float:
+def _variance(X: Any) -> float:
     """The variance of all numbers of at least ten rows; 1 for fewer rows, or where nothing varies."""
-    variance = float(np.var(X, dtype=np.float64)) if len(X) >= 10 else 1.0
+    if len(X) < 10:
+        return 1.0
+    variance = X.variance() if isinstance(X, SparseRows) else float(np.var(X, dtype=np.float64))
     return variance if variance > 0 else 1.0

@@ -18,6 +18,7 @@ from gossamer.losses.scalar import (
     SquaredHinge,
     as_loss,
 )
+from gossamer.losses.several import Several
 from gossamer.losses.taxonomies import Taxonomy, taxonomy
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Novelty",
     "OneVsRest",
     "Pinball",
+    "Several",
     "Softmax",
     "Squared",
     "SquaredHinge",

@@ -30,7 +30,8 @@ def over(value: float, weight: float) -> float:
 
 class Loss:
     """A convex function of the score. ``target`` says what y is: "binary" (-1, +1) and "label" (0, 1, ...; then the
-    score is a vector, one entry per class) for the task classification, "real" for regression, "none" for novelty.
+    score is a vector, one entry per class) for the task classification, "real" for regression, "none" for novelty;
+    "several" if y is a vector, one real or binary target for each entry of the score.
 
     A loss with a ``nu`` has a level (margin, epsilon or delta) that follows the stream: `at` gives the loss at another
     level, `adapt` the level after one more example.
@@ -46,6 +47,11 @@ class Loss:
     widening: ClassVar[float] = 0.5
     #: Whether scores are log-odds: their logistic function, or softmax, is a probability.
     log_odds: ClassVar[bool] = False
+
+    @property
+    def many(self) -> bool:
+        """Whether the score is a vector: an entry for each class or target."""
+        return self.target in ("label", "several")
 
     def value(self, z: Real, y: Real) -> Real:
         """The loss of score z."""
@@ -180,7 +186,7 @@ def check_loss(loss: Loss, targets: Any = None, scores: Array | None = None) -> 
     >>> print(check_loss(Wrong()).problems[0])
     slope is no subgradient of value: at y = -1, z = 10 it is -5324, but the value rises by 5287.81 per unit beside it
     """
-    if loss.target == "label":
+    if loss.many:
         raise _checks.wrong("check_loss", "loss", "a loss of a single score", loss)
     grid = np.linspace(-10.0, 10.0, 401) if scores is None else np.sort(np.asarray(scores, dtype=np.float64))
     if targets is None:

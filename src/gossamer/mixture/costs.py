@@ -3,10 +3,15 @@ model depend on the machine."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from gossamer import _checks
 
 #: Experts that are awake besides the settled ones, on the average: young ones and those on trial.
 VISITORS = 3
+#: The most sleepers, which cost memory, and the share of an expert's time that each costs: it is asked, and learns
+#: nothing.
+SLEEPERS, SLEEPING_TIME = 6, 0.1
 #: Points below which an expert is no use.
 FEWEST_POINTS = 8
 #: Microseconds for a row: those of the mixture, of an expert, for each squared point, and for each value of the points.
@@ -37,20 +42,23 @@ def fit_limits(budget: int, awake: int, features: int, memory: float | None, tim
     Experts go first, down to two; then points.
 
     >>> fit_limits(256, 6, 20, None, None), fit_limits(256, 6, 20, 5e6, None), fit_limits(256, 6, 20, None, 50.0)
-    ((256, 6), (244, 2), (148, 2))
+    ((256, 6), (162, 2), (138, 2))
+    >>> fit_limits(2**31 - 1, 6, 20, 5e6, None)
+    (162, 2)
     """
 
     def fits(points: int, count: int) -> bool:
         everybody = count + VISITORS
-        used = everybody * expert_bytes(points, features)
-        spent = MIXTURE_TIME + everybody * expert_time(points, features)
+        used = (everybody + SLEEPERS) * expert_bytes(points, features)
+        spent = MIXTURE_TIME + (everybody + SLEEPERS * SLEEPING_TIME) * expert_time(points, features)
         return (memory is None or used <= memory) and (time is None or spent <= time)
 
     while awake > 2 and not fits(budget, awake):
         awake -= 1
-    while budget > FEWEST_POINTS and not fits(budget, awake):
-        budget -= 1
-    return budget, awake
+    if budget <= FEWEST_POINTS or fits(budget, awake):
+        return budget, awake
+    # the largest number of points that fits: cost grows with points
+    return max(FEWEST_POINTS, bisect_left(range(budget), True, key=lambda points: not fits(points, awake)) - 1), awake
 
 
 def check_limits(owner: object, memory: float | None, time: float | None) -> None:

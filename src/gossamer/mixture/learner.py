@@ -18,6 +18,7 @@ from gossamer._engine.native import Batch
 from gossamer._locks import as_worker, run_shared, shared
 from gossamer._typing import Array, Floats, Ints
 from gossamer.budgets import Project
+from gossamer.clock import HalfLife, as_half_life, elapse, order_times, read_times, to_plain
 from gossamer.kernels import Gaussian, Kernel, as_kernel
 from gossamer.learner import Learner
 from gossamer.losses import Logistic, Loss, OneVsRest, Pinball, Softmax, Squared, SquaredHinge
@@ -26,6 +27,7 @@ from gossamer.mixture.costs import check_limits, fit_limits
 from gossamer.mixture.opinions import FREEDOM
 from gossamer.mixture.roster import EVERY, START, Expert
 from gossamer.mixture.settings import (
+    QUICK,
     Setting,
     all_settings,
     first_settings,
@@ -34,11 +36,10 @@ from gossamer.mixture.settings import (
     young_settings,
 )
 from gossamer.mixture.state import MixedState, check_stored
+from gossamer.mixture.views import VIEWS, Scaling, Views
 from gossamer.mixture.weights import SHARE, Weights
 from gossamer.rules import Newton
 
-#: Scaled features are clipped to this many deviations: a feature that rested for long jumps far when it moves.
-CLIP = 10.0
 #: The largest feature whose squares can be summed, in float64 and float32.
 LARGEST = {"d": 1e100, "f": 1e15}
 
@@ -56,12 +57,15 @@ class MixedLearner(Learner):
     task : "classification" or "regression".
     budget : the most support points of each expert.
     kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; "mixed" for both, as
-        rows of numbers and categories often have steps; a Kernel to fix it.
+        rows of numbers and categories often have steps; a Kernel to fix it, whose "scale" is that of features with
+        variance 1.
     scale : whether features are scaled online to mean 0 and deviation 1.
     share : of the weight that all experts share after each row.
     quantile : the level, for regression of a quantile.
     awake : how many experts stay awake once the stream is known; young ones and those on trial come on top.
     memory, time : limits in bytes and in microseconds a row; fewer experts stay awake, with fewer points.
+    half_life : experts forget by the clock: never, and in 10, 1, 1/10 and 1/50 times this time (see
+        `gossamer.HalfLife`), instead of by rows. Their links to probabilities forget in twice the time.
     many : whether there is a score for each class; ``classes``: their number if it is known.
     n_jobs : threads over experts.
 
@@ -74,7 +78,7 @@ class MixedLearner(Learner):
     >>> learner = MixedLearner(budget=64)
     >>> wrong = (learner.learn(X, y) >= 0) != (y > 0)
     >>> round(float(wrong[:100].mean()), 2), round(float(wrong[-100:].mean()), 2)
-    (0.21, 0.02)
+    (0.2, 0.01)
     >>> learner.experts()[0][0].width
     3.0
     """
@@ -83,6 +87,7 @@ class MixedLearner(Learner):
         self, task: str = "classification", *, budget: int = 256, kernel: Any = None, scale: bool = True,
         share: float = SHARE, quantile: float | None = None, awake: int = 6, memory: float | None = None,
         time: float | None = None, classes: int | None = None, many: bool = False, n_jobs: int = 1,
+        half_life: Any = None,
     ) -> None:  # fmt: skip
         self.task = _checks.one_of(self, "task", task, ["classification", "regression"])
         self.size = _checks.whole(self, "budget", budget, 1)
@@ -93,6 +98,7 @@ class MixedLearner(Learner):
         self.awake, self.n_jobs = _checks.whole(self, "awake", awake, 1), _checks.whole(self, "n_jobs", n_jobs, 1)
         check_limits(self, memory, time)
         self.memory, self.time = memory, time
+        self.half_life = as_half_life(self, half_life)
         self.classes, self.many = classes, _checks.one_of(self, "many", many, [False, True])
         self.kernel: Kernel = Gaussian(1.0)
         self.rule = Newton()
@@ -115,16 +121,17 @@ class MixedLearner(Learner):
     def _forget(self) -> None:
         self._width: int | None = None
         self._dtype: Any = None
-        self._awake = self.awake
+        self._points, self._awake = self.size, self.awake
         self._use(None)
         self._rows, self._births, self._known = 0, 0, self.classes or 0
-        self._units = (1.0, 1.0)
+        self._units = (1.0,) * len(VIEWS)
         self._experts: list[Expert] = []
         self._weights = self._new_weights(0)
-        self._mean, self._squares, self._count = np.zeros(0), np.zeros(0), 0.0
+        self._scaling = Scaling.of_width(0)
         self._moments = (0.0, 0.0, 0.0, 0.0)
         self._memory_rows: Array = np.zeros((0, 0))
         self._memory_targets, self._memory_weights = np.zeros(0), np.zeros(0)
+        self._memory_times, self._time = np.zeros(0), None
 
     def _new_weights(self, experts: int) -> Weights:
         return Weights(self.kind, experts, self.share, 0.5 if self.quantile is None else self.quantile)
@@ -149,15 +156,21 @@ class MixedLearner(Learner):
             raise _checks.wrong(self, "X", f"at most {limit:g} in size", largest)
         return X
 
+    @property
+    def takes_sparse(self) -> bool:
+        """No: scaled rows have no zeros."""
+        return False
+
     def settle(self, X: Any) -> None:
         """Nothing: what depends on the data is found by the count of rows."""
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool) -> Batch:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, ids: Any, with_variances: bool, time: Any = None) -> Batch:
         X = self.check_rows(X)
         targets = self._targets(y, len(X))
         assert targets is not None
         weights = _checks.weights(self, sample_weight, len(X))
         self._ids(ids, len(X))
+        times = self._ordered(time, len(X))
         largest = float(np.abs(targets).max())
         if self.task == "regression" and largest > LARGEST["d"]:
             raise _checks.wrong(self, "y", "small enough for its variance to be finite", largest)
@@ -166,7 +179,8 @@ class MixedLearner(Learner):
         before = self._snapshot() if self._may_fail(X) else None
         try:
             for part in self._parts(len(X)):
-                found = self._learn_part(X[part], targets[part], None if weights is None else weights[part])
+                given = (None if values is None else values[part] for values in (weights, times))
+                found = self._learn_part(X[part], targets[part], *given)
                 out[part, : found.shape[1]] = found
         except BaseException:
             if self._may_fail(X):
@@ -174,9 +188,16 @@ class MixedLearner(Learner):
             raise
         return Batch(targets, weights, None, None, out, np.full(len(X), self.loss.level))
 
+    def _ordered(self, time: Any, rows: int) -> Floats | None:
+        """The times of rows, in order; None without a half-life."""
+        self.elapse(time, rows)
+        if self.half_life is None:
+            return None
+        return order_times(self, self.half_life, self._time, read_times(self, time, rows))
+
     def _may_fail(self, X: Array) -> bool:
         """Whether a kernel in Python could raise in the middle of a batch."""
-        return isinstance(self._fixed, Kernel) and self._fixed.program(X.shape[1]) is None
+        return isinstance(self._fixed, Kernel) and _for_scaled(self._fixed, X.shape[1]).program(X.shape[1]) is None
 
     def _parts(self, rows: int) -> Iterator[slice]:
         """Slices of the rows of a call, cut where the roster may change."""
@@ -186,16 +207,16 @@ class MixedLearner(Learner):
             yield slice(start, stop)
             start = stop
 
-    def _learn_part(self, X: Array, y: Floats, weights: Floats | None) -> Floats:
+    def _learn_part(self, X: Array, y: Floats, weights: Floats | None, times: Floats | None) -> Floats:
         if not self._rows:
             self._open(X)
-        Z = self._scaled(X, learn=True)
+        views = self._scaling.learn(X) if self.scale else Views(X)
         targets, means, deviations = self._scaled_targets(y, weights)
-        scores, variances = self._ask(self._experts, Z, X, targets, weights)
-        out = self._weights.learn(scores, variances, targets, weights)
+        scores, variances = self._ask(self._experts, views, targets, weights, times)
+        out = self._weights.learn(scores, variances, targets, weights, self._link_fades(times, self._time))
         if self.task == "regression":
             out = out * deviations[:, None] + means[:, None]
-        self._remember(X, y, weights)
+        self._remember(X, y, weights, times)
         self._rows += len(X)
         if self.many:
             self._known = max(self._known, int(y.max()) + 1)
@@ -205,37 +226,38 @@ class MixedLearner(Learner):
             self._change_roster()
         return out
 
+    def _link_fades(self, times: Floats | None, last: float | None) -> Floats | None:
+        """What time leaves of the links before each row: by rows they forget half as fast as the middle expert."""
+        if times is None or self.half_life is None:
+            return None
+        return elapse(self, HalfLife(2.0 * self.half_life.seconds), last, times)[0]
+
     def _open(self, X: Array) -> None:
         """The first experts, with the distances that scaled rows usually have."""
         width = X.shape[1]
         self._fit_rows(width, X.dtype)
-        self._mean, self._squares = np.zeros(width), np.zeros(width)
+        self._scaling = Scaling.of_width(width)
         self._memory_rows = X[:0].copy()
         norm = float(np.dot(X[0].astype(np.float64), X[0].astype(np.float64))) or 1.0
-        self._units = (2.0 * width if self.scale else norm, norm)
+        self._units = (2.0 * width, 2.0 * width, norm) if self.scale else (norm, norm, norm)
         self._experts = [self._new(setting) for setting in first_settings(self.task)]
         self._weights = self._new_weights(len(self._experts))
 
     def _fit_rows(self, width: int, dtype: Any) -> None:
         self._width, self._dtype = width, dtype
-        size, self._awake = fit_limits(self.size, self.awake, width, self.memory, self.time)
-        self.budget = Project(size)
+        self._points, self._awake = fit_limits(self.size, self.awake, width, self.memory, self.time)
+        self.budget = Project(self._points)
 
     def _new(self, setting: Setting, trial: int = 0) -> Expert:
-        unit = self._units[1 if setting.plain else 0]
-        return Expert(setting, setting.learner(unit, self.expert_loss, self.budget, self._fixed), trial)
+        unit, family = self._units[VIEWS.index(setting.view)], self._fixed
+        if isinstance(family, Kernel) and self._width is not None:
+            family = _for_scaled(family, self._width)
+        half_life = None if self.half_life is None else self.half_life.seconds
+        return Expert(setting, setting.learner(unit, self.expert_loss, self._points, family, half_life), trial)
 
-    def _scaled(self, X: Array, learn: bool) -> Array:
-        """The rows as experts see them; ``learn``: each with the statistics up to and with itself."""
-        if not self.scale:
-            return X
-        if learn:
-            out = np.empty_like(X)
-            self._count = _core.scale_rows(X, out, self._mean, self._squares, self._count, 1.0, True, True)
-        else:
-            deviation = np.sqrt(self._squares / self._count)
-            out = ((X.astype(np.float64) - self._mean) / np.where(deviation > 0.0, deviation, np.inf)).astype(X.dtype)
-        return np.clip(out, -CLIP, CLIP, out=out)
+    def _look(self, X: Array) -> Views:
+        """Rows as experts see them now."""
+        return self._scaling.look(X) if self.scale else Views(X)
 
     def _scaled_targets(self, y: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floats]:
         """Targets in units of their own, and the mean and the deviation known before each."""
@@ -250,53 +272,71 @@ class MixedLearner(Learner):
         return (first + sums / total, math.sqrt(squares / total)) if total > 0 else (0.0, 0.0)
 
     def _ask(
-        self, experts: list[Expert], Z: Array, X: Array, y: Floats, weights: Floats | None
+        self,
+        experts: list[Expert],
+        views: Views,
+        y: Floats | None,
+        weights: Floats | None = None,
+        times: Floats | None = None,
     ) -> tuple[Floats, Floats | None]:
-        """The scores of experts before each row, which they learn: (experts, rows, outputs); and their variances."""
-        outputs = max(int(y.max()) + 1, self._known) if self.many else 1
-        scores = np.full((len(experts), len(Z), outputs), -np.inf)
-        variances = np.empty((len(experts), len(Z))) if self.kind == "value" else None
+        """The scores of experts for each row, (experts, rows, outputs), and their variances. With ``y`` those who are
+        awake learn each row after they were asked."""
+        outputs = (self._known if y is None else max(int(y.max()) + 1, self._known)) if self.many else 1
+        scores = np.full((len(experts), len(views), outputs), -np.inf)
+        variances = np.empty((len(experts), len(views))) if self.kind == "value" else None
+        for view in {expert.setting.view for expert in experts}:
+            views.of(view)  # made here: threads only read
 
-        def learn(place: int) -> None:
+        def ask(place: int) -> None:
             expert = experts[place]
-            rows = X if expert.setting.plain else Z
+            learner, rows = expert.learner, views.of(expert.setting.view)
+            learns, time = y is not None and not expert.asleep, None if expert.learner.half_life is None else times
             if variances is None:
-                found: Any = expert.learner.learn(rows, y, weights)
+                found: Any = learner.learn(rows, y, weights, time=time) if learns else learner.score(rows)
             else:
-                found, variance = expert.learner.learn_with_variance(rows, y, weights)
+                if learns:
+                    found, variance = learner.learn_with_variance(rows, y, weights, time=time)
+                else:
+                    found, variance = learner.score(rows), learner.variance(rows)
                 variances[place] = variance + expert.setting.noise
-            scores[place, :, : found.shape[1] if self.many else 1] = found if self.many else found[:, None]
+            if not self.many:
+                scores[place, :, 0] = found
+            elif learns or learner.steps:
+                scores[place, :, : found.shape[1]] = found
 
-        _run(learn, len(experts), self.n_jobs)
+        _run(ask, len(experts), self.n_jobs)
         return scores, variances
 
-    def _remember(self, X: Array, y: Floats, weights: Floats | None) -> None:
+    def _remember(self, X: Array, y: Floats, weights: Floats | None, times: Floats | None) -> None:
         own = np.ones(len(y)) if weights is None else weights
         most = roster.MEMORY
         self._memory_rows = np.concatenate([self._memory_rows, X])[-most:]
         self._memory_targets = np.concatenate([self._memory_targets, y])[-most:]
         self._memory_weights = np.concatenate([self._memory_weights, own])[-most:]
+        if times is not None:
+            self._memory_times = np.concatenate([self._memory_times, times])[-most:]
+            self._time = float(times[-1])
 
     # ---------------------------------------------------------------------------------------------------- roster
 
-    def _recall(self) -> tuple[Array, Array, Floats, Floats]:
-        """The rows remembered, scaled and as they came, their targets and weights, all in the present units."""
+    def _recall(self) -> tuple[Views, Floats, Floats, Floats | None]:
+        """The rows remembered, their targets and weights, all in the present units; and their times."""
         y = self._memory_targets
         if self.task == "regression":
             mean, deviation = self._target_units()
             y = (y - mean) / deviation if deviation > 0 else np.zeros(len(y))
-        return self._scaled(self._memory_rows, learn=False), self._memory_rows, y, self._memory_weights
+        times = None if self.half_life is None else self._memory_times
+        return self._look(self._memory_rows), y, self._memory_weights, times
 
     def _start_all(self) -> None:
         """All settings start: the distances between rows are known now, and the rows so far are learned anew."""
-        Z, X, y, weights = self._recall()
-        plain = median_distance(X)
-        self._units = (median_distance(Z) if self.scale else plain, plain)
-        found = all_settings(self.task, X.shape[1], self.scale, self._is_fixed, self._mixed)
+        views, y, weights, times = self._recall()
+        self._units = tuple(median_distance(views.of(view)) for view in VIEWS)
+        found = all_settings(self.task, views.plain.shape[1], self.scale, self._is_fixed, self._mixed)
         self._experts = [self._new(setting) for setting in found]
         self._weights = self._new_weights(len(found))
-        scores, variances = self._ask(self._experts, Z, X, y, weights)
-        self._weights.learn(scores, variances, y, weights)
+        scores, variances = self._ask(self._experts, views, y, weights, times)
+        self._weights.learn(scores, variances, y, weights, self._link_fades(times, None))
 
     @property
     def _is_fixed(self) -> bool:
@@ -305,10 +345,8 @@ class MixedLearner(Learner):
     def _change_roster(self) -> None:
         """Retire experts and start others."""
         row, mixed = self._rows, self._weights
-        kept = roster.survivors(self._experts, mixed.weights, mixed.credits, row, self._awake)
-        if len(kept) < len(self._experts):
-            self._experts = [self._experts[place] for place in kept]
-            mixed.keep(kept)
+        self._wake()
+        self._keep(roster.survivors(self._experts, mixed.weights, mixed.credits, row, self._awake))
         for expert in self._experts:
             if expert.trial <= row:
                 expert.trial = 0
@@ -318,6 +356,8 @@ class MixedLearner(Learner):
         best, opinion = self._experts[place], mixed.opinions[place].copy()
         if row % roster.EXPLORE == 0 and row >= roster.FIRST_EXPLORERS:
             self._explore(best, opinion)
+            if best.learner.steps >= roster.PROVEN and best.setting.forgetting > QUICK:
+                self._fall_asleep(best, opinion, float(mixed.credits[place]))
         simple = row % (2 * EVERY) == 0 and not self._is_fixed
         for setting in young_settings(best.setting, self.task, simple, row // (2 * EVERY)):
             trial = roster.young_trial(row, setting.width == best.setting.width)
@@ -327,16 +367,48 @@ class MixedLearner(Learner):
     def _explore(self, best: Expert, opinion: Floats) -> None:
         """Start neighbours of the best that are not awake, in turn."""
         awake = {expert.setting for expert in self._experts if not expert.trial}
-        found = [s for s in neighbours(best.setting, self.task, self._is_fixed) if s not in awake]
+        found = [s for s in neighbours(best.setting, self.task, self.scale, self._is_fixed) if s not in awake]
         for _ in range(min(roster.EXPLORERS, len(found))):
             setting = found.pop(self._births % len(found))
             self._births += 1
             expert = self._new(setting, self._rows + roster.TRIAL)
             if expert.learner.kernel == best.learner.kernel:
-                expert.learner.restore(best.learner.state())
+                state = best.learner.state()
+                assert state is not None
+                expert.learner.restore(state.replace(time=None if expert.learner.half_life is None else self._time))
             else:
-                Z, X, y, weights = self._recall()
-                self._ask([expert], Z, X, y, weights)
+                self._ask([expert], *self._recall())
+            self._experts.append(expert)
+            self._weights.add(roster.ENTRY, opinion)
+
+    def _keep(self, places: list[int]) -> None:
+        """Go on with the experts of these places only."""
+        if len(places) < len(self._experts):
+            self._experts = [self._experts[place] for place in places]
+            self._weights.keep(places)
+
+    def _wake(self) -> None:
+        """Sleepers that have weight wake; the others keep the opinion with which they fell asleep."""
+        for place, expert in enumerate(self._experts):
+            if expert.asleep and self._weights.weights[place] >= roster.PROMOTION:
+                expert.asleep, expert.opinion = 0, None
+                if expert.learner.half_life is not None:  # no time has passed in its sleep
+                    state = expert.learner.state()
+                    assert state is not None
+                    expert.learner.restore(state.replace(time=self._time))
+            elif expert.asleep:
+                self._weights.opinions[place] = expert.opinion
+
+    def _fall_asleep(self, best: Expert, opinion: Floats, credit: float) -> None:
+        """Keep a copy of the best; and, of two classes, one of the opposite."""
+        gone = roster.same_world(self._experts, self._weights.credits, credit)
+        self._keep([place for place, expert in enumerate(self._experts) if expert.asleep not in gone])
+        state = best.learner.state()
+        assert state is not None
+        for own in (state, state.negated()) if self.kind == "sign" else (state,):
+            expert = self._new(best.setting)
+            expert.learner.restore(own)
+            expert.asleep, expert.opinion = self._rows, opinion.copy()
             self._experts.append(expert)
             self._weights.add(roster.ENTRY, opinion)
 
@@ -349,33 +421,12 @@ class MixedLearner(Learner):
         levels = np.full(len(X), self.loss.level)
         if not self._rows:
             return self._flat(np.zeros((len(X), max(self._known, 1)))), levels
-        scores, variances = self._look(X)
+        scores, variances = self._ask(self._experts, self._look(X), None)
         out = self._weights.predict(scores, variances)
         if self.task == "regression":
             mean, deviation = self._target_units()
             out = out * deviation + mean
         return self._flat(out), levels
-
-    def _look(self, X: Array) -> tuple[Floats, Floats | None]:
-        """The scores of all experts, (experts, rows, outputs), and their variances."""
-        Z = self._scaled(X, learn=False)
-        scores = np.full((len(self._experts), len(X), self._known if self.many else 1), -np.inf)
-        variances = np.empty((len(self._experts), len(X))) if self.kind == "value" else None
-
-        def look(place: int) -> None:
-            expert = self._experts[place]
-            rows = X if expert.setting.plain else Z
-            found = expert.learner.score(rows)
-            if self.many:
-                if expert.learner.steps:
-                    scores[place, :, : found.shape[1]] = found
-            else:
-                scores[place, :, 0] = found
-            if variances is not None:
-                variances[place] = expert.learner.variance(rows) + expert.setting.noise
-
-        _run(look, len(self._experts), self.n_jobs)
-        return scores, variances
 
     @shared
     def variance(self, X: Any) -> Floats:
@@ -386,7 +437,7 @@ class MixedLearner(Learner):
         X = self.check_rows(X)
         if not self._rows:
             return np.ones(len(X))
-        scores, variances = self._look(X)
+        scores, variances = self._ask(self._experts, self._look(X), None)
         assert variances is not None
         spread = self._weights.opinions[:, 1] / self._weights.opinions[:, 0]
         weights, means = self._weights.weights, scores[:, :, 0]
@@ -407,12 +458,13 @@ class MixedLearner(Learner):
     def describe(self, setting: Setting) -> str:
         """A setting of an expert in words."""
         name = "Gaussian" if self._fixed is None else getattr(self._fixed, "__name__", repr(self._fixed))
-        return setting.describe(name, self._is_fixed)
+        return setting.describe(name, self._is_fixed, None if self.half_life is None else self.half_life.seconds)
 
     def scaler_state(self) -> dict[str, Any]:
         """The learned attributes of an `OnlineScaler` that has seen the same rows."""
-        counts = {"weight_": self._count, "n_seen_": self._rows, "n_features_in_": self._width}
-        return {"mean_": self._mean.copy(), "squares_": self._squares.copy(), **counts}
+        own = self._scaling.copy()
+        counts = {"weight_": own.count, "n_seen_": self._rows, "n_features_in_": self._width}
+        return {"mean_": own.mean, "squares_": own.squares, **counts}
 
     @property
     def moments(self) -> tuple[float, float, float, float]:
@@ -494,26 +546,33 @@ class MixedLearner(Learner):
     def _snapshot(self) -> MixedState | None:
         if not self._rows:
             return None
-        mixed = self._weights
+        mixed, scaling = self._weights, self._scaling.copy()
         return MixedState(
-            self._rows, self._known, self._births, self._units, self._mean.copy(), self._squares.copy(), self._count,
+            self._rows, self._known, self._births, self._units, scaling.mean, scaling.squares, scaling.count,
             self._moments, self._memory_rows.copy(), self._memory_targets.copy(), self._memory_weights.copy(),
             [expert.setting for expert in self._experts], [expert.trial for expert in self._experts],
-            [expert.learner.state() for expert in self._experts], self.kind, mixed.opinions.copy(),
-            mixed.weights.copy(), mixed.credits.copy(),
+            [expert.asleep for expert in self._experts], [expert.learner.state() for expert in self._experts],
+            self.kind, mixed.opinions.copy(), self._sleeping_opinions(), mixed.weights.copy(), mixed.credits.copy(),
+            self._time, None if self.half_life is None else self._memory_times.copy(),
         )  # fmt: skip
+
+    def _sleeping_opinions(self) -> Floats:
+        """The opinions with which sleepers fell asleep, of the others those of now."""
+        now = zip(self._experts, self._weights.opinions, strict=True)
+        return np.array([own if expert.opinion is None else expert.opinion for expert, own in now])
 
     def _restore(self, state: Any) -> None:
         if state is None:
             self._forget()
             return
-        if not isinstance(state, MixedState) or state.kind != self.kind:
+        timed = isinstance(state, MixedState) and (state.time is None) == (self.half_life is None)
+        if not timed or state.kind != self.kind:
             raise _checks.wrong(self, "state", f"that of a mixture of the kind {self.kind!r}", state)
         state = state.copy()
         units, self._units = self._units, state.units
         self._fit_rows(state.memory_rows.shape[1], state.memory_rows.dtype)
         try:
-            made = [self._new(setting, trial) for setting, trial in zip(state.settings, state.trials, strict=True)]
+            made = [self._new(setting) for setting in state.settings]
             for expert, own in zip(made, state.experts, strict=True):
                 expert.learner.restore(own)
         except BaseException:
@@ -523,10 +582,13 @@ class MixedLearner(Learner):
 
     def _take(self, state: MixedState, experts: list[Expert]) -> None:
         self._rows, self._known, self._births, self._units = state.rows, state.known, state.births, state.units
-        self._mean, self._squares, self._count = state.mean, state.squares, state.count
+        self._scaling = Scaling(state.mean, state.squares, state.count)
         self._moments, self._memory_rows = state.moments, state.memory_rows
         self._memory_targets, self._memory_weights = state.memory_targets, state.memory_weights
+        self._time, self._memory_times = state.time, np.zeros(0) if state.memory_times is None else state.memory_times
         self._experts, self._weights = experts, self._new_weights(len(experts))
+        for expert, trial, asleep, opinion in zip(experts, state.trials, state.asleep, state.sleeping, strict=True):
+            expert.trial, expert.asleep, expert.opinion = trial, asleep, opinion.copy() if asleep else None
         self._weights.opinions, self._weights.weights = state.opinions, state.weights
         self._weights.credits = state.credits
         self._fit_rows(state.memory_rows.shape[1], state.memory_rows.dtype)
@@ -536,7 +598,9 @@ class MixedLearner(Learner):
 
     def _parameters(self) -> dict[str, Any]:
         names = ("task", "scale", "share", "quantile", "awake", "memory", "time", "classes", "many", "n_jobs")
-        return {**{name: getattr(self, name) for name in names}, "budget": self.size, "kernel": self.family}
+        half_life = {} if self.half_life is None else {"half_life": to_plain(self.half_life)}
+        given = {name: getattr(self, name) for name in names}
+        return {**given, "budget": self.size, "kernel": self.family, **half_life}
 
     def _learned(self) -> dict[str, Any]:
         state = self._snapshot()
@@ -550,7 +614,7 @@ class MixedLearner(Learner):
         check_stored(self, learned)
         learners = learned.pop("learners")
         settings = [Setting(*entries) for entries in learned.pop("settings")]
-        experts = [Expert(*made) for made in zip(settings, learners, learned["trials"], strict=True)]
+        experts = [Expert(*made) for made in zip(settings, learners, strict=True)]
         self._take(MixedState(**learned, settings=settings, experts=[], kind=self.kind), experts)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -568,6 +632,11 @@ class MixedLearner(Learner):
 
 #: The variance of Student's t with the degrees of freedom of an opinion.
 STUDENT = FREEDOM / (FREEDOM - 2.0)
+
+
+def _for_scaled(kernel: Kernel, width: int) -> Kernel:
+    """The kernel settled on features of variance 1: by no rows, so that any split into batches gives the same."""
+    return kernel.resolve(np.array([[-1.0], [1.0]]) * np.ones(width))
 
 
 def _run(work: Any, count: int, jobs: int) -> None:

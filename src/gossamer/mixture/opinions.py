@@ -8,6 +8,8 @@
 - A quantile: the asymmetric Laplace density exp(-pinball(y - f) / width) / width, whose width is the mean pinball loss
   so far.
 
+A score that is not finite, as that of an expert that diverged, is no opinion.
+
 Densities are up to a factor that is the same for all experts. Opinions are values: `learn` returns another one. This is
 the specification; the compiled twins (core/mixture/opinions.hpp) change in place.
 """
@@ -45,6 +47,16 @@ class SignOpinion(NamedTuple):
         """Everything learned."""
         return tuple(self.link)
 
+    @staticmethod
+    def holds(f: Floats, variance: float) -> bool:
+        """Whether the score is an opinion."""
+        return math.isfinite(f[0])
+
+    @staticmethod
+    def nothing(outputs: int) -> float:
+        """What is predicted if no expert has an opinion."""
+        return 0.5
+
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
         return np.array([LEAST + (1.0 - 2.0 * LEAST) * self.link.probability(f[0])])
@@ -57,6 +69,10 @@ class SignOpinion(NamedTuple):
     def learn(self, f: Floats, variance: float, y: float, weight: float) -> SignOpinion:
         """The opinion after a target."""
         return SignOpinion(self.link.learn(f[0], y > 0, weight))
+
+    def fade(self, factor: float) -> SignOpinion:
+        """The opinion after time has passed; from then on it forgets by the clock, not by rows."""
+        return SignOpinion(self.link._replace(forgetting=1.0).fade(factor))
 
     @staticmethod
     def finish(average: Floats) -> Floats:
@@ -80,6 +96,16 @@ class ClassOpinion(NamedTuple):
         """Everything learned."""
         return tuple(self.link)
 
+    @staticmethod
+    def holds(f: Floats, variance: float) -> bool:
+        """Whether the score is an opinion."""
+        return bool((f < math.inf).all())
+
+    @staticmethod
+    def nothing(outputs: int) -> float:
+        """What is predicted if no expert has an opinion."""
+        return 1.0 / outputs
+
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
         known = np.isfinite(f)
@@ -95,6 +121,10 @@ class ClassOpinion(NamedTuple):
         """The opinion after a target."""
         return ClassOpinion(self.link.learn(f, int(y), weight))
 
+    def fade(self, factor: float) -> ClassOpinion:
+        """The opinion after time has passed; from then on it forgets by the clock, not by rows."""
+        return ClassOpinion(self.link._replace(forgetting=1.0).fade(factor))
+
     @staticmethod
     def finish(average: Floats) -> Floats:
         """The scores of the mixture: logarithms of probabilities."""
@@ -107,6 +137,7 @@ class ValueOpinion(NamedTuple):
 
     total: float = PRIOR
     squares: float = PRIOR
+    forgetting: float = FORGETTING  # by rows; 1 where it is by the clock
 
     @classmethod
     def of(cls, numbers: Any) -> ValueOpinion:
@@ -116,7 +147,17 @@ class ValueOpinion(NamedTuple):
     @property
     def numbers(self) -> tuple[float, ...]:
         """Everything learned."""
-        return tuple(self)
+        return tuple(self[:-1])
+
+    @staticmethod
+    def holds(f: Floats, variance: float) -> bool:
+        """Whether the score is an opinion."""
+        return math.isfinite(f[0]) and 0.0 < variance < math.inf
+
+    @staticmethod
+    def nothing(outputs: int) -> float:
+        """What is predicted if no expert has an opinion."""
+        return 0.0
 
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
@@ -131,10 +172,13 @@ class ValueOpinion(NamedTuple):
         """The opinion after a target; an outlier counts less, by the weight that it has in the likelihood of t."""
         ratio = float(y - f[0]) ** 2 / variance
         robust = (1.0 + FREEDOM) / (FREEDOM + ratio * self.total / self.squares) * ratio
-        prior = (1.0 - FORGETTING) * PRIOR
-        return ValueOpinion(
-            FORGETTING * self.total + prior + weight, FORGETTING * self.squares + prior + weight * robust
-        )
+        keep, prior = self.forgetting, (1.0 - self.forgetting) * PRIOR
+        return ValueOpinion(keep * self.total + prior + weight, keep * self.squares + prior + weight * robust, keep)
+
+    def fade(self, factor: float) -> ValueOpinion:
+        """The opinion after time has passed; from then on it forgets by the clock, not by rows."""
+        prior = (1.0 - factor) * PRIOR
+        return ValueOpinion(factor * self.total + prior, factor * self.squares + prior, 1.0)
 
     @staticmethod
     def finish(average: Floats) -> Floats:
@@ -148,6 +192,7 @@ class QuantileOpinion(NamedTuple):
     total: float = PRIOR
     losses: float = 0.25 * PRIOR
     level: float = 0.5
+    forgetting: float = FORGETTING
 
     @classmethod
     def of(cls, numbers: Any) -> QuantileOpinion:
@@ -157,7 +202,17 @@ class QuantileOpinion(NamedTuple):
     @property
     def numbers(self) -> tuple[float, ...]:
         """Everything learned."""
-        return tuple(self)
+        return tuple(self[:-1])
+
+    @staticmethod
+    def holds(f: Floats, variance: float) -> bool:
+        """Whether the score is an opinion."""
+        return math.isfinite(f[0])
+
+    @staticmethod
+    def nothing(outputs: int) -> float:
+        """What is predicted if no expert has an opinion."""
+        return 0.0
 
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
@@ -175,9 +230,14 @@ class QuantileOpinion(NamedTuple):
     def learn(self, f: Floats, variance: float, y: float, weight: float) -> QuantileOpinion:
         """The opinion after a target; an outlier counts as twenty times the width at most."""
         loss = min(20.0 * self.losses / self.total, self._loss(f, y))
-        prior = (1.0 - FORGETTING) * PRIOR
-        losses = FORGETTING * self.losses + 0.25 * prior + weight * loss
-        return QuantileOpinion(FORGETTING * self.total + prior + weight, losses, self.level)
+        keep, prior = self.forgetting, (1.0 - self.forgetting) * PRIOR
+        losses = keep * self.losses + 0.25 * prior + weight * loss
+        return QuantileOpinion(keep * self.total + prior + weight, losses, self.level, keep)
+
+    def fade(self, factor: float) -> QuantileOpinion:
+        """The opinion after time has passed; from then on it forgets by the clock, not by rows."""
+        prior = (1.0 - factor) * PRIOR
+        return QuantileOpinion(factor * self.total + prior, factor * self.losses + 0.25 * prior, self.level, 1.0)
 
     @staticmethod
     def finish(average: Floats) -> Floats:
@@ -193,10 +253,11 @@ OPINIONS: dict[str, type[Opinion]] = {
 
 
 def likelihoods(
-    kind: str, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None, opinions: Floats
-) -> Floats:
+    kind: str, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None, opinions: Floats,
+    fades: Floats | None = None,
+) -> Floats:  # fmt: skip
     """The likelihood that each expert gives each target before it learns it, (experts, rows); the opinions, (experts,
-    numbers), go on.
+    numbers), go on. ``fades``: what the time before each row leaves of them; None: they forget by rows.
 
     >>> scores = np.array([[[0.0], [0.0]], [[1.0], [1.0]]])
     >>> opinions = np.tile(ValueOpinion().numbers, (2, 1))
@@ -207,7 +268,13 @@ def likelihoods(
     for e, t in np.ndindex(*found.shape):
         opinion = OPINIONS[kind].of(opinions[e].tolist())
         f, variance = scores[e, t], 1.0 if variances is None else float(variances[e, t])
+        if not opinion.holds(f, variance):
+            found[e, t] = 0.0
+            continue
         found[e, t] = opinion.likelihood(f, variance, float(y[t]))
+        if fades is not None:
+            opinion = opinion.fade(float(fades[t]))
+            opinions[e] = opinion.numbers
         weight = 1.0 if importance is None else float(importance[t])
         if weight > 0:
             opinions[e] = opinion.learn(f, variance, float(y[t]), weight).numbers

@@ -6,15 +6,16 @@
 - Every `EVERY` rows a young expert starts with the settings of the best and nothing learned, for a world that has just
   changed. It is retired soon, unless it has weight.
 - Every `EXPLORE` rows neighbours of the best start, with what it knows or, with another kernel, with the last rows.
+- Then, too, a copy of the best falls asleep: it is asked for every row, and learns none. If its world comes back, it
+  has weight within tens of rows, and wakes. With two classes another copy says the opposite, for classes that are
+  exchanged.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from gossamer._typing import Floats, Ints
+from gossamer._typing import Floats
 from gossamer.learner import Learner
 from gossamer.mixture.settings import Setting
 
@@ -23,7 +24,7 @@ EVERY = 32
 #: The row at which all settings start, and the rows that a mixture remembers for those that start later.
 START, MEMORY = 64, 256
 #: The most experts that are awake from a row on.
-LIMITS = ((128, 56), (256, 36), (512, 22), (1024, 12), (2048, 6))
+LIMITS = ((128, 78), (256, 50), (512, 30), (1024, 16), (2048, 6))
 #: Experts that stay whatever their weight.
 FEWEST = 3
 #: An expert whose credit is this much below the best is negligible.
@@ -36,6 +37,8 @@ FIRST_YOUNG, FIRST_EXPLORERS = 256, 1024
 YOUTH, ELDER, ELDER_YOUTH = 64, 8, 256
 #: The weight that an expert gets when it starts, and that it must have at the end of its trial.
 ENTRY, PROMOTION = 0.005, 0.02
+#: The worlds that are remembered by sleepers, and the rows that an expert must have learned before a copy is kept.
+WORLDS, PROVEN = 3, 512
 
 
 @dataclass
@@ -45,6 +48,8 @@ class Expert:
     setting: Setting
     learner: Learner
     trial: int = 0  # the row at which its trial ends; 0: it has none
+    asleep: int = 0  # the row at which it fell asleep; 0: it is awake
+    opinion: Floats | None = None  # of a sleeper: its opinion when it fell asleep
 
 
 def limit_at(row: int, most: int) -> int | None:
@@ -57,22 +62,37 @@ def limit_at(row: int, most: int) -> int | None:
 
 
 def survivors(experts: list[Expert], weights: Floats, credits: Floats, row: int, most: int) -> list[int]:
-    """The places of the experts that go on after a row."""
+    """The places of the experts that go on after a row: sleepers, those on trial, and of the others the heavy and the
+    best."""
     kept: list[int] = []
     settled: list[int] = []
     for place, expert in enumerate(experts):
-        if expert.trial > row:
+        if expert.trial > row or expert.asleep:
             kept.append(place)
         elif not expert.trial or weights[place] >= PROMOTION:
             settled.append(place)
     limit = limit_at(row, most)
-    order: Ints = np.argsort(-credits[settled], kind="stable")
-    ranked = [settled[place] for place in order.tolist()]
-    if limit is not None and ranked:
-        best = credits[ranked[0]]
-        awake = [p for p in ranked if credits[p] >= best - NEGLIGIBLE or weights[p] >= PROMOTION]
-        ranked = ranked[: max(min(len(awake), limit), min(FEWEST, len(ranked)))]
-    return sorted([*kept, *ranked]) if ranked or kept else list(range(len(experts)))
+    if limit is not None and settled:
+        best = credits[settled].max()
+        settled.sort(key=lambda p: -credits[p])
+        # the heavy and the best of each view first, then those with credit, then the rest
+        leaders = {experts[p].setting.view: p for p in reversed(settled)}.values()
+        rank = {p: 1 if credits[p] >= best - NEGLIGIBLE else 2 for p in settled}
+        rank.update({p: 0 for p in settled if weights[p] >= PROMOTION or p in leaders})
+        settled.sort(key=lambda p: rank[p])
+        awake = sum(value < 2 for value in rank.values())
+        settled = settled[: max(min(awake, limit), FEWEST)]
+    return sorted([*kept, *settled]) if settled else list(range(len(experts)))
+
+
+def same_world(experts: list[Expert], credits: Floats, best: float) -> set[int]:
+    """The sleepers, by the rows at which they fell asleep, that give way to one like the best: those that know nothing
+    else, and the oldest if there are too many."""
+    asleep = sorted({expert.asleep for expert in experts if expert.asleep})
+    places = [place for place, expert in enumerate(experts) if expert.asleep]
+    known = {experts[place].asleep for place in places if credits[place] >= best - NEGLIGIBLE}
+    others = [row for row in asleep if row not in known]
+    return known | set(others[: max(0, len(others) - WORLDS + 1)])
 
 
 def young_trial(row: int, like_the_best: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from gossamer._typing import Array
-from gossamer.budgets import Budget
+from gossamer.budgets import Budget, Merge, Project
+from gossamer.clock import in_words
 from gossamer.kernels import Gaussian, Kernel, Laplace, Polynomial
 from gossamer.learner import Learner
 from gossamer.losses import Loss
@@ -19,6 +21,8 @@ from gossamer.rules import Newton
 WIDTHS = (0.0, 0.3, 1.0, 3.0, 10.0)
 #: From a world that stands still to one that changes within twenty rows.
 FORGETTING = (1.0, 0.9999, 0.999, 0.99, 0.95)
+#: The factor that has the half-life that is given, where experts forget by the clock.
+MIDDLE = 0.999
 #: From this factor on an expert is quick, and its linear part and constant have this weight only: they cover all
 #: rows, so that forgetting, which goes back to 0, would always have to learn them anew.
 QUICK, QUICK_LINEAR = 0.99, 0.01
@@ -30,6 +34,8 @@ WIDE = 50
 ROUGH_WIDTHS, ROUGH_FORGETTING = (0.03, 0.3), (1.0, 0.9999, 0.999)
 #: The fewer widths and factors of forgetting that wide rows start with, and the widths of experts on plain rows.
 WIDE_WIDTHS, WIDE_FORGETTING, PLAIN_WIDTHS = (0.0, 1.0, 3.0), (1.0, 0.9999, 0.999), (0.3, 1.0, 1.7, 3.0)
+#: The widths and factors of experts that start on squashed rows.
+SQUASHED_WIDTHS, SQUASHED_FORGETTING = (1.0, 3.0), (1.0, 0.9999, 0.999)
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class Setting:
     width: float
     forgetting: float
     noise: float
-    plain: bool = False  # rows as they come, without scaling, and no linear part
+    view: str = "scaled"  # how it sees rows (`gossamer.mixture.views`); on plain ones it has no linear part
     rough: bool = False  # a Laplace kernel
 
     def kernel(self, unit: float, family: Any = None) -> Kernel:
@@ -57,23 +63,48 @@ class Setting:
         bump: Kernel
         rough = self.rough or family is Laplace
         bump = Laplace(float(np.sqrt(self.width / unit))) if rough else Gaussian(self.width / unit)
-        if self.plain:
+        if self.view == "plain":
             return bump
         return bump + (QUICK_LINEAR * linear if self.forgetting <= QUICK else linear)
 
-    def learner(self, unit: float, loss: Loss, budget: Budget, family: Any = None) -> Learner:
-        """A new expert."""
-        return Learner(self.kernel(unit, family), loss, Newton(self.noise, self.forgetting), budget)
+    def budget(self, size: int, family: Any = None) -> Budget:
+        """The budget of an expert: a Gaussian alone can merge its points, which is far better on wide rows."""
+        return Merge(size) if self.view == "plain" and family in (None, Gaussian) else Project(size)
 
-    def describe(self, kernel: str = "Gaussian", fixed: bool = False) -> str:
-        """The setting in words; ``kernel``: the family, or if ``fixed`` the kernel itself."""
+    def learner(
+        self, unit: float, loss: Loss, size: int, family: Any = None, half_life: float | None = None
+    ) -> Learner:
+        """A new expert of at most ``size`` points; with ``half_life``, in seconds, it forgets by the clock."""
+        kernel, budget = self.kernel(unit, family), self.budget(size, family)
+        if half_life is None:
+            return Learner(kernel, loss, Newton(self.noise, self.forgetting), budget)
+        return Learner(kernel, loss, Newton(self.noise), budget, half_life=self.half_life(half_life))
+
+    def half_life(self, middle: float) -> float | None:
+        """The half-life of an expert in seconds, where that of the middle factor is ``middle``; None forgets nothing.
+
+        >>> [Setting(1.0, factor, 0.1).half_life(100.0) for factor in (1.0, 0.999)]
+        [None, 100.0]
+        """
+        if self.forgetting == 1.0:
+            return None
+        return middle if self.forgetting == MIDDLE else middle * math.log(MIDDLE) / math.log(self.forgetting)
+
+    def describe(self, kernel: str = "Gaussian", fixed: bool = False, half_life: float | None = None) -> str:
+        """The setting in words; ``kernel``: the family, or if ``fixed`` the kernel itself; ``half_life``: as in
+        `half_life`, where experts forget by the clock."""
         if fixed:
             shape = kernel
         elif self.width == 0:
             shape = "linear"
         else:
             kernel = "Laplace" if self.rough else kernel
-            shape = f"{kernel} of width {self.width:g}" + (" on unscaled rows" if self.plain else " and linear")
+            shape = f"{kernel} of width {self.width:g}" + ("" if self.view == "plain" else " and linear")
+        shape += {"scaled": "", "squashed": " on squashed rows", "plain": " on unscaled rows"}[self.view]
+        if half_life is not None:
+            own = self.half_life(half_life)
+            told = "no forgetting" if own is None else f"half-life {in_words(own)}"
+            return f"{shape}, {told}, noise {self.noise:g}"
         rows = "" if self.forgetting == 1 else f" (about {round(1 / (1 - self.forgetting)):,} rows)"
         return f"{shape}, forgetting {self.forgetting:g}{rows}, noise {self.noise:g}"
 
@@ -92,7 +123,7 @@ def young_settings(best: Setting, task: str, simple: bool, turn: int = 0) -> lis
         quick = [factor for factor in FORGETTING if factor <= QUICK]
         return [own, replace(best, forgetting=quick[turn % len(quick)])]
     noise = NOISES[task][2]
-    return list(dict.fromkeys([own, Setting(0.0, 1.0, noise), Setting(1.0, 1.0, noise, best.plain)]))
+    return list(dict.fromkeys([own, Setting(0.0, 1.0, noise), Setting(1.0, 1.0, noise, best.view)]))
 
 
 def all_settings(task: str, features: int, scale: bool, fixed: bool, mixed: bool = False) -> list[Setting]:
@@ -101,15 +132,21 @@ def all_settings(task: str, features: int, scale: bool, fixed: bool, mixed: bool
     widths = (1.0,) if fixed else WIDE_WIDTHS if wide else WIDTHS
     forgetting = WIDE_FORGETTING if wide else FORGETTING
     found = [Setting(w, f, n) for w in widths for f in forgetting for n in NOISES[task]]
-    if wide and scale and not fixed:
-        found += [Setting(w, f, n, True) for w in PLAIN_WIDTHS for f in forgetting for n in NOISES[task]]
+    more: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {}
+    if scale:
+        more["squashed"] = ((1.0,) if fixed else SQUASHED_WIDTHS, SQUASHED_FORGETTING)
+    if scale and wide and not fixed:
+        more["plain"] = (PLAIN_WIDTHS, forgetting)
+    for view, (own_widths, own_forgetting) in more.items():
+        found += [Setting(w, f, n, view) for w in own_widths for f in own_forgetting for n in NOISES[task]]
     if mixed:
         found += [Setting(w, f, n, rough=True) for w in ROUGH_WIDTHS for f in ROUGH_FORGETTING for n in NOISES[task]]
     return found
 
 
-def neighbours(setting: Setting, task: str, fixed: bool) -> list[Setting]:
-    """The settings one step away, those of the same kernel first, which can start with what the setting knows."""
+def neighbours(setting: Setting, task: str, scale: bool, fixed: bool) -> list[Setting]:
+    """The settings one step away, those of the same kernel first, which can start with what the setting knows; the last
+    is the other view, if there is ``scale``."""
     found = []
     widths = () if fixed else ROUGH_WIDTHS if setting.rough else WIDTHS
     for name, choices in (("forgetting", FORGETTING), ("noise", NOISES[task]), ("width", widths)):
@@ -118,10 +155,11 @@ def neighbours(setting: Setting, task: str, fixed: bool) -> list[Setting]:
             continue
         place = choices.index(value)
         for other in (place - 1, place + 1):
-            if 0 <= other < len(choices) and not (name == "width" and setting.plain and choices[other] == 0):
+            if 0 <= other < len(choices) and not (name == "width" and setting.view == "plain" and choices[other] == 0):
                 changed: dict[str, Any] = {name: choices[other]}
                 found.append(replace(setting, **changed))
-    return found
+    other_view = {"scaled": "squashed", "squashed": "scaled"}
+    return [*found, replace(setting, view=other_view[setting.view])] if scale and setting.view in other_view else found
 
 
 def median_distance(rows: Array) -> float:

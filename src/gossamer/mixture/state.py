@@ -13,14 +13,18 @@ import numpy as np
 from gossamer import _checks
 from gossamer._engine.state import State
 from gossamer._typing import Array, Floats
+from gossamer.clock import check_time
 from gossamer.learner import Learner
 from gossamer.losses import OneVsRest
 from gossamer.mixture import roster
 from gossamer.mixture.settings import Setting
+from gossamer.mixture.views import VIEWS
 from gossamer.mixture.weights import Weights, opinion_numbers
 
 #: The most experts that a state may have.
 MOST_EXPERTS = 1000
+#: The entries of a mixture that forgets by the clock.
+TIMED = {"time", "memory_times"}
 #: The largest number of rows that can be counted.
 MOST_ROWS = 2**62
 
@@ -33,7 +37,7 @@ class MixedState:
     rows: int
     known: int  # classes
     births: int  # explorers so far
-    units: tuple[float, float]  # the median squared distance of scaled rows, and of rows as they come
+    units: tuple[float, ...]  # the median squared distance of rows in each view
     mean: Floats
     squares: Floats
     count: float
@@ -43,16 +47,25 @@ class MixedState:
     memory_weights: Floats
     settings: list[Setting]
     trials: list[int]
+    asleep: list[int]  # the rows at which experts fell asleep; 0: awake
     experts: list[State | None]
     kind: str
     opinions: Floats
+    sleeping: Floats  # the opinions with which sleepers fell asleep
     weights: Floats
     credits: Floats
+    time: float | None = None  # of the last row, where experts forget by the clock
+    memory_times: Floats | None = None
 
     @property
     def points(self) -> Array:
         """Some rows of the kind that is learned."""
         return self.memory_rows
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        return sum(value.nbytes for _, value in self.items() if isinstance(value, np.ndarray))
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """The entries by name, those of the experts as ``experts.0.name``."""
@@ -76,14 +89,12 @@ class MixedState:
     def widened(self, share: float) -> MixedState:
         """The state of a score for two classes as a state of a score for each: every expert takes each class against
         the rest from now on."""
-        opinions = np.tile(Weights("class", 1).new_opinion(), (len(self.experts), 1))
-        # p = sigmoid(2 slope f / scale) of the two scores f and -f
-        opinions[:, 1] = self.opinions[:, 1] / 2
-        opinions[:, 2] = self.opinions[:, 3] * 4
-        opinions[:, 3:5] = self.opinions[:, 6:8]
+        opinions, sleeping = (_widened_opinions(own) for own in (self.opinions, self.sleeping))
         experts = [None if state is None else state.widened(OneVsRest.widening) for state in self.experts]
         memory = (self.memory_targets + 1.0) / 2.0
-        return self.replace(experts=experts, opinions=opinions, kind="class", known=2, memory_targets=memory)
+        return self.replace(
+            experts=experts, opinions=opinions, sleeping=sleeping, kind="class", known=2, memory_targets=memory
+        )
 
     def padded(self, width: int) -> MixedState:
         """The state for rows with columns of zeros at their end, up to this width."""
@@ -97,27 +108,31 @@ class MixedState:
     def to_stored(self, learners: list[Learner]) -> dict[str, Any]:
         """The entries of a file; an expert is stored as the Learner that it is."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("settings", "experts", "kind")}
-        settings = [(s.width, s.forgetting, s.noise, s.plain, *((True,) if s.rough else ())) for s in self.settings]
+        found = {name: value for name, value in found.items() if name not in TIMED or value is not None}
+        settings = [(s.width, s.forgetting, s.noise, s.view, *((True,) if s.rough else ())) for s in self.settings]
         return {**found, "settings": settings, "learners": learners}
 
 
 def check_stored(owner: Any, stored: dict[str, Any]) -> None:
     """Validate the entries of a file, so that whatever loads works."""
     names = {f.name for f in fields(MixedState)} - {"experts", "kind"} | {"learners"}
+    names -= set() if owner.half_life is not None else TIMED
     if set(stored) != names:
         raise _checks.wrong(owner, "state", f"the entries {sorted(names)}", sorted(stored))
     for name, most in (("rows", MOST_ROWS), ("known", 2**20), ("births", MOST_ROWS)):
         if _checks.whole(owner, name, stored[name], 0) > most:
             raise _checks.wrong(owner, name, f"an int up to {most}", stored[name])
-    learners, settings, trials = stored["learners"], stored["settings"], stored["trials"]
+    learners, settings = stored["learners"], stored["settings"]
     listed = isinstance(learners, list) and 0 < len(learners) <= MOST_EXPERTS
     if not listed or not all(type(learner) is Learner for learner in learners):
         raise _checks.wrong(owner, "learners", "a list of Learners", learners)
     many = len(learners)
     if not (isinstance(settings, list) and len(settings) == many and all(_is_setting(s) for s in settings)):
         raise _checks.wrong(owner, "settings", f"{many} settings", settings)
-    if not (isinstance(trials, list) and len(trials) == many and all(type(t) is int and t >= 0 for t in trials)):
-        raise _checks.wrong(owner, "trials", f"{many} ints, none negative", trials)
+    for name in ("trials", "asleep"):
+        found = stored[name]
+        if not (isinstance(found, list) and len(found) == many and all(type(t) is int and t >= 0 for t in found)):
+            raise _checks.wrong(owner, name, f"{many} ints, none negative", found)
     memory = stored["memory_rows"]
     if not (isinstance(memory, np.ndarray) and memory.ndim == 2 and memory.dtype in (np.float32, np.float64)):
         raise _checks.wrong(owner, "memory_rows", "rows of floats", memory)
@@ -126,33 +141,51 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
         raise _checks.wrong(owner, "memory_rows", f"the last rows, at most {roster.MEMORY}", memory.shape)
     shapes: dict[str, tuple[int, ...]] = {
         "mean": (width,), "squares": (width,), "memory_targets": (rows,), "memory_weights": (rows,), "weights": (many,),
-        "credits": (many,), "opinions": (many, opinion_numbers(owner.kind)), "memory_rows": memory.shape,
+        "credits": (many,), "memory_rows": memory.shape,
+        **{name: (many, opinion_numbers(owner.kind)) for name in ("opinions", "sleeping")},
     }  # fmt: skip
+    if owner.half_life is not None:
+        shapes["memory_times"] = (rows,)
+        check_time(owner, "time", owner.half_life, stored["time"])
     for name, shape in shapes.items():
         _check_array(owner, name, stored[name], shape)
-    weights, opinions = stored["weights"], stored["opinions"]
-    if not ((weights > 0).all() and abs(float(weights.sum()) - 1.0) < 1e-6) or not sound(owner.kind, opinions):
+    weights = stored["weights"]
+    opinions_are_sound = all(sound(owner.kind, stored[name]) for name in ("opinions", "sleeping"))
+    if not ((weights > 0).all() and abs(float(weights.sum()) - 1.0) < 1e-6) or not opinions_are_sound:
         raise _checks.wrong(owner, "weights", "positive with the sum 1, and opinions as they are learned", weights)
     if (stored["squares"] < 0).any() or (stored["memory_weights"] < 0).any():
         raise _checks.wrong(owner, "squares", "not negative", stored["squares"])
-    _check_numbers(owner, "units", stored["units"], 2, positive=True)
+    _check_numbers(owner, "units", stored["units"], len(VIEWS), positive=True)
     _check_numbers(owner, "moments", stored["moments"], 4)
     _check_numbers(owner, "count", (stored["count"],), 1)
     if owner.scale and not stored["count"] > 0:
         raise _checks.wrong(owner, "count", "positive", stored["count"])
     if owner.task == "regression" and not (stored["moments"][0] > 0 and stored["moments"][3] >= 0):
         raise _checks.wrong(owner, "moments", "those of targets", stored["moments"])
-    for learner in learners:
+    for learner, entries in zip(learners, settings, strict=True):
         fits = learner.features in (None, width) and learner.loss == owner.expert_loss
-        if not fits or learner.budget != owner.budget or (learner.steps and learner.known > stored["known"]):
+        budget = Setting(*entries).budget(owner.budget.size, owner._fixed)
+        if not fits or learner.budget != budget or (learner.steps and learner.known > stored["known"]):
             raise _checks.wrong(owner, "learners", f"experts for {width} features", learner)
 
 
 def _is_setting(found: Any) -> bool:
-    if not (isinstance(found, tuple) and len(found) in (4, 5) and all(type(value) is bool for value in found[3:])):
+    if not (isinstance(found, tuple) and len(found) in (4, 5) and found[3] in VIEWS):
+        return False
+    if not all(type(value) is bool for value in found[4:]):
         return False
     numbers = all(type(value) is float and math.isfinite(value) for value in found[:3])
     return numbers and found[0] >= 0 and 0 < found[1] <= 1 and found[2] > 0
+
+
+def _widened_opinions(of_two: Floats) -> Floats:
+    """Links of a score for two classes as links of a score for each."""
+    opinions = np.tile(Weights("class", 1).new_opinion(), (len(of_two), 1))
+    # p = sigmoid(2 slope f / scale) of the two scores f and -f
+    opinions[:, 1] = of_two[:, 1] / 2
+    opinions[:, 2] = of_two[:, 3] * 4
+    opinions[:, 3:5] = of_two[:, 6:8]
+    return opinions
 
 
 def sound(kind: str, opinions: Floats) -> bool:

@@ -6,7 +6,9 @@ predicts with sum_e w_e p_e, and after each row
     w_e <- (1 - share) w_e p_e(y) / sum_e w_e p_e(y)  +  share / experts.
 
 The loss -ln sum_e w_e p_e(y) then follows that of the best sequence of experts (`gossamer.bounds.fixed_share`). A row
-with another importance c counts by p_e(y)^c. `mix` is the specification of the compiled mixture.
+with another importance c counts by p_e(y)^c. An expert that holds no opinion of a row, because it diverged, is left out
+of the mean, and loses weight like one that held the target for impossible. `mix` is the specification of the compiled
+mixture.
 """
 
 from __future__ import annotations
@@ -63,19 +65,22 @@ class Weights:
             found[-1] = self.quantile
         return found
 
-    def learn(self, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None = None) -> Floats:
+    def learn(
+        self, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None = None,
+        fades: Floats | None = None,
+    ) -> Floats:  # fmt: skip
         """The scores of the mixture for rows, each before it was learned; ``scores`` of the experts: (experts, rows,
-        outputs)."""
-        return self._mix(scores, variances, y, importance)
+        outputs). ``fades``: what the time before each row leaves of the opinions; None: they forget by rows."""
+        return self._mix(scores, variances, y, importance, fades)
 
     def predict(self, scores: Floats, variances: Floats | None) -> Floats:
         """The scores of the mixture for rows that teach it nothing."""
-        return self._mix(scores, variances, None, None)
+        return self._mix(scores, variances, None, None, None)
 
-    def _mix(self, scores: Floats, variances: Floats | None, y: Floats | None, importance: Floats | None) -> Floats:
+    def _mix(self, scores: Floats, variances: Any, y: Any, importance: Any, fades: Floats | None) -> Floats:
         out, own = np.empty(scores.shape[1:]), self.opinions
         given = (scores, variances, y, importance)
-        _core.mix(self.kind, *given, own, self.weights, self.credits, self.share, KEEP, out)
+        _core.mix(self.kind, *given, own, self.weights, self.credits, self.share, KEEP, out, fades)
         return out
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -97,7 +102,7 @@ class Weights:
 
 def mix(
     kind: str, scores: Floats, variances: Floats | None, y: Floats | None, importance: Floats | None, opinions: Floats,
-    weights: Floats, credits: Floats, share: float, keep: float, out: Floats,
+    weights: Floats, credits: Floats, share: float, keep: float, out: Floats, fades: Floats | None = None,
 ) -> None:  # fmt: skip
     """The scores of the mixture before each row, written to ``out``, (rows, outputs); with ``y`` the opinions, weights
     and credits go on.
@@ -108,17 +113,27 @@ def mix(
     >>> round(abs(out.item()), 9), weights.round(3).tolist()
     (0.0, [0.119, 0.881])
     """
+    spread = np.ones(scores.shape[:2]) if variances is None else variances
     for t in range(scores.shape[1]):
         own = [OPINIONS[kind].of(numbers) for numbers in opinions.tolist()]
-        average = sum(w * opinion.predict(f) for w, opinion, f in zip(weights, own, scores[:, t], strict=True))
-        out[t] = OPINIONS[kind].finish(np.asarray(average))
+        heard = [opinion.holds(f, v) for opinion, f, v in zip(own, scores[:, t], spread[:, t].tolist(), strict=True)]
+        held = [(w, own[e], scores[e, t]) for e, w in enumerate(weights.tolist()) if heard[e]]
+        average = np.asarray(sum((w * opinion.predict(f) for w, opinion, f in held), np.zeros(scores.shape[2])))
+        total = sum(w for w, _, _ in held)
+        if len(held) < len(own):
+            average = average / total if total > 0 else np.full(scores.shape[2], own[0].nothing(scores.shape[2]))
+        out[t] = OPINIONS[kind].finish(average)
         c = 1.0 if importance is None else importance[t]
-        if y is None or not c > 0:
+        if y is None:
+            continue
+        if not c > 0:
+            if fades is not None:
+                opinions[:] = [opinion.fade(float(fades[t])).numbers for opinion in own]
             continue
         row = slice(t, t + 1)
         likelihood = likelihoods(
             kind, scores[:, row], None if variances is None else variances[:, row], y[row],
-            None if importance is None else importance[row], opinions,
+            None if importance is None else importance[row], opinions, None if fades is None else fades[row],
         )[:, 0]  # fmt: skip
         mixed = weights @ likelihood
         if not mixed > 0:

@@ -26,7 +26,7 @@ SHADES = ("#F3E9A8", "#BFDD8C", "#74C49A", "#3B9FA6", "#2C6F9E", "#3B3F86", "#3A
 #: What the settings of `AutoClassifier` and `AutoRegressor` mean.
 TITLES = {
     "width": "width of the Gaussian; 0: linear", "forgetting": "forgetting; 1: the world stands still",
-    "noise": "noise", "plain": "rows without scaling",
+    "noise": "noise", "view": "how rows are seen",
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def weights(
     ...     model = model.partial_fit(X[row : row + 100], y[row : row + 100])
     ...     history.append((row + 100, model.experts_, model.weights_))
     >>> [axes.get_title(loc="left").partition(";")[0] for axes in weights(history).axes]
-    ['width of the Gaussian', 'forgetting', 'noise']
+    ['width of the Gaussian', 'forgetting', 'noise', 'how rows are seen']
     """
     looks = _check(history)
     everybody = [expert for _, experts, _ in looks for expert in experts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ AXIS = {
 
 def trace(
     traces: Trace | Mapping[str, Trace], path: str | PathLike[str] | None = None, *, metric: str | None = None,
-    title: str | None = None,
+    title: str | None = None, alarms: Sequence[int] = (),
 ) -> Figure:  # fmt: skip
     """One or several evaluations: a metric in each window and over all rows, and the number of support points.
 
@@ -37,6 +37,7 @@ def trace(
     path : where to save the picture (.png, .pdf or .svg), if anywhere.
     metric : the metric to draw; by default the first of the traces.
     title : a heading.
+    alarms : rows of drift alarms, drawn as lines.
 
     >>> from gossamer.evaluate import Record, Trace
     >>> records = [Record(100 * i, 100, {"error": 0.3}, {"error": 0.2}, 10 * i) for i in (1, 2, 3)]
@@ -66,6 +67,9 @@ def trace(
         top.tick_params(labelbottom=False)
         tidy(bottom)
         figure.align_ylabels([top, bottom])
+    for axes in {top, bottom}:
+        for row in alarms:
+            axes.axvline(row, color=INK, linewidth=1.0, linestyle=":")
     bottom.set_xlabel("rows seen", fontsize=MEDIUM, color=INK)
     bottom.xaxis.set_major_formatter(lambda row, _: f"{row:,.0f}")
     windows = {one.records[0].rows for one in named.values()}

@@ -148,6 +148,7 @@ class Learned:
         self.averaged = bool(estimator._average())
         self.targets: dict[Label, float] = {}  # the learner's code of each label
         self.name: Any = None  # of the targets in the last frame
+        self._last: Any = 0.0  # the score of the last row learned by itself
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "learner"}
@@ -168,9 +169,13 @@ class Learned:
         """The fast path: learn one row in compiled code; False if the row needs the general path. For any thread."""
         row = self.columns.row(x)
         try:
-            return row is not None and target is not True and self.learner.learn_fast(row, target, w) is not None
+            score = None if row is None or target is True else self.learner.learn_fast(row, target, w)
         except TypeError:
             return False
+        if score is None:
+            return False
+        self._follow(score, target, w)
+        return True
 
     def learn_one(self, x: Row, target: Any, w: float) -> bool:
         """Learn one row; False if it has a feature that was not learned before. For one thread at a time."""
@@ -178,11 +183,23 @@ class Learned:
         if row is None:
             return False
         try:
-            self.learner.learn_one(row, target, w)
+            score = self.learner.learn_one(row, target, w)
         except ValueError:
             self.columns.table(x, {}, self.columns.width)  # names the feature, if it was one
             raise
+        if not self.scales:
+            self._follow(score, target, w)
+        self._last = score
         return True
+
+    def _follow(self, score: Any, target: Any, w: float) -> None:
+        """Learn how sure the model was of a row: the score before, and the learner's target."""
+        sure = self.estimator._sure()
+        if isinstance(score, float):
+            sure.learn_one(score, 0.0 if target is None else target, w)
+        else:
+            scores = np.ascontiguousarray(score, dtype=np.float64)[None]
+            sure.learn_many(scores, np.array([target], dtype=np.float64), np.array([w], dtype=np.float64), [], None)
 
     def score_fast(self, x: Row) -> float | None:
         """The fast path: the score from compiled code; None if the row needs the general path. For any thread."""
@@ -192,7 +209,7 @@ class Learned:
     @property
     def scales(self) -> bool:
         """Whether targets are learned in units of their own."""
-        return self.estimator._moments() is not None
+        return self.estimator.task == "regression" and self.estimator._moments() is not None
 
     def learn_target(self, x: Row, y: Any, w: Any) -> bool:
         """The fast path for a scaled target; False also for a bad target, whose error the general path raises."""
@@ -205,6 +222,8 @@ class Learned:
         scaled, after = targets.follow(moments, float(y), float(w))
         if not math.isfinite(after[3]) or not self.learn_one(x, scaled, w):
             return False
+        mean, deviation = targets.units(moments)
+        self._follow(self._last * deviation + mean, float(y), w)
         self.estimator._target_moments = after
         return True
 

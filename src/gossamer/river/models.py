@@ -13,9 +13,10 @@ import numpy as np
 from gossamer import _checks
 from gossamer._locks import Snapshot, exclusive
 from gossamer._typing import Floats
+from gossamer.estimators import certain
 from gossamer.estimators.base import Online
+from gossamer.estimators.class_weights import check as check_class_weight
 from gossamer.estimators.divergence import watch
-from gossamer.estimators.labels import probabilities
 from gossamer.learner import Learner
 from gossamer.losses import Taxonomy
 from gossamer.river.columns import Columns, Label, Learned, Row
@@ -43,6 +44,7 @@ class Model(Snapshot, base.Estimator):
     _example: ClassVar[str]
     _learned: Learned | None = None
     kernel: Any
+    half_life: Any
 
     @property
     def learner(self) -> Learner | None:
@@ -71,8 +73,8 @@ class Model(Snapshot, base.Estimator):
         # settled with one row, so that a first batch is learned like its rows
         return Learned(self._made(kernel=self._made()._kernel_for(table[:1])), columns, [])
 
-    def _absorb(self, X: Any, y: Any, w: Any) -> Learned:
-        """The general path: learn the first row, a row with new features or labels, or a frame."""
+    def _absorb(self, X: Any, y: Any, w: Any, t: Any = None) -> Learned:
+        """The general path: learn the first row, a row with new features or labels, one with a time, or a frame."""
         learned = self._learned
         columns = Columns(type(self).__name__) if learned is None else learned.columns
         if not isinstance(X, Mapping) and not hasattr(X, "to_native"):  # neither a row nor a frame as river wraps it
@@ -84,14 +86,20 @@ class Model(Snapshot, base.Estimator):
             learned = self._begin(table, columns)
         else:
             learned.widen(width)
-        self._feed(learned, table, y, np.full(len(table), w) if np.ndim(w) == 0 else np.asarray(w))
+        weights = np.full(len(table), w) if np.ndim(w) == 0 else np.asarray(w)
+        self._feed(learned, table, y, weights, t)
         learned.learner = learned.estimator.learner_
         learned.columns = columns.added(new, width)
         self._learned = learned
         return learned
 
-    def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any) -> None:
-        learned.estimator.partial_fit(table, y, sample_weight=weights)
+    def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any, t: Any) -> None:
+        learned.estimator.partial_fit(table, y, sample_weight=weights, time=t)
+
+    @exclusive
+    def _learn_timed(self, x: Row, y: Any, w: float, t: Any) -> None:
+        """Learn a row that has a time."""
+        self._absorb(x, None if y is None else [y], w, None if t is None else [t])
 
     @exclusive
     def _learn_long(self, x: Row, y: Any, w: float) -> None:
@@ -113,13 +121,13 @@ class Model(Snapshot, base.Estimator):
         return score
 
     @exclusive
-    def _absorb_frame(self, X: Any, y: Any, w: Any) -> None:
+    def _absorb_frame(self, X: Any, y: Any, w: Any, t: Any) -> None:
         frame = self._frame(X)
         try:
             targets = None if y is None else dataframe.into_series(y)
         except TypeError:
             raise _checks.wrong(self, "y", "a series", type(y)) from None
-        learned = self._absorb(frame, None if targets is None else targets.to_list(), w)
+        learned = self._absorb(frame, None if targets is None else targets.to_list(), w, t)
         learned.name = None if targets is None else targets.name
 
     def _frame(self, X: Any) -> Any:
@@ -147,12 +155,17 @@ class Classifier(Model, base.MiniBatchClassifier):
     'yes'
     """
 
+    class_weight: Any = None  # of estimators that have none
+
     @property
     def _multiclass(self) -> bool:
         return bool(self._made().__sklearn_tags__().classifier_tags.multi_class)
 
-    def learn_one(self, x: Row, y: Label, w: float = 1.0) -> None:
-        """Learn one row with a label of any hashable type and a weight."""
+    def learn_one(self, x: Row, y: Label, w: float = 1.0, t: Any = None) -> None:
+        """Learn one row with a label of any hashable type and a weight; ``t``: its time, with ``half_life``."""
+        if t is not None or self.half_life is not None or self.class_weight is not None:
+            self._learn_timed(x, y, w, t)
+            return
         learned = self._learned
         target = None if learned is None else learned.target(y)
         if target is None or learned is None or not learned.learn_fast(x, target, w):
@@ -165,9 +178,9 @@ class Classifier(Model, base.MiniBatchClassifier):
         if target is None or learned is None or not learned.learn_one(x, target, w):
             self._absorb(x, [y], w)
 
-    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0, t: Any = None) -> None:
         """Learn the rows of a frame in order, as ``learn_one`` would."""
-        self._absorb_frame(X, y, w)
+        self._absorb_frame(X, y, w, t)
 
     def _begin(self, table: Floats, columns: Columns) -> Learned:
         learned, cost = super()._begin(table, columns), getattr(self, "cost", None)
@@ -179,9 +192,11 @@ class Classifier(Model, base.MiniBatchClassifier):
                 raise _checks.wrong(self, "cost", "a Taxonomy, a matrix over the labels 0, 1, ... or None", cost)
             learned.labels = list(range(len(cost)))
         learned.given = bool(learned.labels)
+        if isinstance(check_class_weight(self, self.class_weight), Mapping):  # of labels, which the face alone knows
+            learned.estimator.class_weight = None
         return learned
 
-    def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any) -> None:
+    def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any, t: Any) -> None:
         numbers = {label: i for i, label in enumerate(learned.labels)}
         for label in y:
             if not _is_label(label):
@@ -191,8 +206,10 @@ class Classifier(Model, base.MiniBatchClassifier):
             numbers.setdefault(label, len(numbers))
         first = learned.given and not learned.targets
         codes = np.array([numbers[label] for label in y], dtype=np.int64)
+        if isinstance(self.class_weight, Mapping):
+            weights = weights * [float(self.class_weight.get(label, 1.0)) for label in y]
         classes = np.arange(len(numbers)) if first else None
-        learned.estimator.partial_fit(table, codes, classes=classes, sample_weight=weights)
+        learned.estimator.partial_fit(table, codes, classes=classes, sample_weight=weights, time=t)
         many = learned.estimator.learner_.loss.target == "label"
         learned.labels = list(numbers)
         learned.targets = {label: float(i if many else 2 * i - 1) for label, i in numbers.items()}
@@ -218,14 +235,11 @@ class Classifier(Model, base.MiniBatchClassifier):
         return dataframe.to_native_series([learned.labels[i] for i in codes], name=learned.name, like=frame)
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
-        """The probability of each label for the logistic loss; for others a vote, 1 for the predicted label."""
+        """The probability of each label, calibrated on the scores that rows had before they were learned."""
         if self._learned is None:
             return self._both({}, 0.5)
         score, learned = self._score_long(x)
-        scores = np.atleast_1d(score)[None]
-        if learned.estimator._softens():
-            scores, learned = self._log_odds(x)
-        shares = _shares(learned, scores)
+        shares = _shares(learned, np.atleast_1d(score)[None] if np.ndim(score) else np.array([score]))
         return self._both(dict(zip(learned.labels, shares[0].tolist(), strict=True)), 0.0)
 
     def predict_proba_many(self, X: Any) -> Any:
@@ -234,19 +248,11 @@ class Classifier(Model, base.MiniBatchClassifier):
         if self._learned is None:
             shares = self._both({}, np.full(len(frame), 0.5))
         else:
-            scores, learned = self._log_odds(frame)
-            columns = _shares(learned, scores.reshape(len(frame), -1)).T
-            shares = self._both(dict(zip(learned.labels, columns, strict=True)), np.zeros(len(frame)))
+            found = self._scores(frame)
+            assert found is not None
+            columns = _shares(found[1], found[0]).T
+            shares = self._both(dict(zip(found[1].labels, columns, strict=True)), np.zeros(len(frame)))
         return dataframe.to_native_frame(shares, like=frame) if shares else frame.select([]).to_native()
-
-    @exclusive  # a new feature may need more columns
-    def _log_odds(self, X: Any) -> tuple[Floats, Learned]:
-        """The scores of a row or a frame as log-odds, and the labels known then."""
-        learned = self._learned
-        assert learned is not None
-        table = learned.table(X)
-        scores = learned.learner.score(table, average=learned.averaged)
-        return learned.estimator._as_log_odds(scores, table).reshape(len(table), -1), copy.copy(learned)
 
     def _both(self, shares: dict[Any, Any], rest: Any) -> dict[Any, Any]:
         """river asks a model for two classes for True and False, also when it has not seen both."""
@@ -269,11 +275,11 @@ def _winners(scores: Floats, labels: int) -> Any:
 
 
 def _shares(learned: Learned, scores: Floats) -> Floats:
-    """Probabilities, or votes, from scores in columns."""
+    """The probabilities of the labels, from scores as the learner gives them."""
     labels = len(learned.labels)
-    if labels == 1 or not hasattr(learned.estimator, "predict_proba"):
-        return np.asarray(np.eye(labels)[_winners(scores, labels)])
-    return probabilities(scores if scores.shape[1] > 1 else scores[:, 0], labels)
+    if labels == 1:
+        return np.ones((len(scores), 1))
+    return certain.chances(learned.estimator._sure(), scores)[:, :labels]
 
 
 class Regressor(Model, base.MiniBatchRegressor):
@@ -286,8 +292,11 @@ class Regressor(Model, base.MiniBatchRegressor):
     2
     """
 
-    def learn_one(self, x: Row, y: float, w: float = 1.0) -> None:
-        """Learn one row with its target and a weight."""
+    def learn_one(self, x: Row, y: float, w: float = 1.0, t: Any = None) -> None:
+        """Learn one row with its target and a weight; ``t``: its time, with ``half_life``."""
+        if t is not None or self.half_life is not None:
+            self._learn_timed(x, y, w, t)
+            return
         learned = self._learned
         # targets in units of their own come one after the other; others may be learned by any thread
         if learned is None or learned.scales or not learned.learn_fast(x, y, w):
@@ -298,14 +307,24 @@ class Regressor(Model, base.MiniBatchRegressor):
         if self._learned is None or not self._learned.learn_target(x, y, w):
             self._absorb(x, [y], w)
 
-    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0, t: Any = None) -> None:
         """Learn the rows of a frame in order, as ``learn_one`` would."""
-        self._absorb_frame(X, y, w)
+        self._absorb_frame(X, y, w, t)
 
     def predict_one(self, x: Row) -> float:
         """The prediction; 0 before the first row."""
         learned = self._learned
         return 0.0 if learned is None else float(learned.outward(self._score(x, learned)))
+
+    def predict_interval_one(self, x: Row, coverage: Any = 0.9) -> Any:
+        """The low and the high end that a share of ``coverage`` of the targets lay between; several coverages give a
+        list of pairs. See `gossamer.OnlineRegressor.predict_interval`."""
+        learned = self._learned
+        missed, one = certain.shares(self, coverage)
+        middle = self.predict_one(x)
+        radii = [math.inf if learned is None else learned.estimator._sure().threshold(share) for share in missed]
+        ends = [(middle - radius, middle + radius) for radius in radii]
+        return ends[0] if one else ends
 
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a frame."""
@@ -327,20 +346,39 @@ class Detector(Model, base.AnomalyDetector):
     True
     """
 
-    def learn_one(self, x: Row, w: float = 1.0) -> None:
-        """Learn one row with a weight."""
+    def learn_one(self, x: Row, w: float = 1.0, t: Any = None) -> None:
+        """Learn one row with a weight; ``t``: its time, with ``half_life``."""
+        if t is not None or self.half_life is not None:
+            self._learn_timed(x, None, w, t)
+            return
         learned = self._learned
-        if learned is None or not learned.learn_fast(x, None, w):
+        if learned is not None and getattr(self, "skip", None) is not None:
+            self._absorb_wary(x, w)
+        elif learned is None or not learned.learn_fast(x, None, w):
             self._learn_long(x, None, w)
 
-    def learn_many(self, X: Any, w: Any = 1.0) -> None:
+    def learn_many(self, X: Any, w: Any = 1.0, t: Any = None) -> None:
         """Learn the rows of a frame in order, as ``learn_one`` would."""
-        self._absorb_frame(X, None, w)
+        self._absorb_frame(X, None, w, t)
 
     def score_one(self, x: Row) -> float:
         """rho - f(x): the higher, the less usual; positive for an alarm. 0 before the first row."""
         learned = self._learned
         return 0.0 if learned is None else float(learned.learner.level - self._score(x, learned))
+
+    @exclusive
+    def _absorb_wary(self, x: Row, w: float) -> None:
+        """Runs of alarms are not learned: the estimator decides."""
+        self._absorb(x, None, w)
+
+    def score_pvalue_one(self, x: Row) -> float:
+        """The share of recent rows that were at least as strange, each before it was learned; 1 before any."""
+        learned = self._learned
+        if learned is None:
+            return 1.0
+        out = np.empty(1)
+        learned.estimator._sure().p_values(np.array([self._score(x, learned)]), out)
+        return float(out[0])
 
     def score_many(self, X: Any) -> Any:
         """``score_one`` for the rows of a frame."""

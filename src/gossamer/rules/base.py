@@ -50,7 +50,7 @@ class Example(NamedTuple):
 
     value: Any  # f(x), without the offset; with several classes a vector
     offset: float
-    y: float
+    y: Any  # a number; with several targets a vector
     kappa: float  # k(x, x)
     rate: float = 1.0
     weight: float = 1.0
@@ -63,6 +63,11 @@ class Example(NamedTuple):
     row: Any = None  # k(points, x)
     state: Any = None  # the rule's own (see `Rule.initial_state`), to be changed where the loop tells of an event
 
+    @property
+    def aim(self) -> Any:
+        """The class as an index, or several targets, for a loss of several scores."""
+        return self.y if isinstance(self.y, np.ndarray) else int(self.y)
+
 
 class Rule(Stateful):
     """One update of the model. A subclass defines `step`, and in `check` the losses that it supports."""
@@ -71,6 +76,8 @@ class Rule(Stateful):
     needs_trace: ClassVar[bool] = False
     #: Whether an example may come back under its id and change its own coefficient.
     needs_ids: ClassVar[bool] = False
+    #: Whether a step grows with the weight of its row; otherwise only whether the weight is 0 matters.
+    weighs: ClassVar[bool] = True
     #: Whether its steps have a direction and need the norm: then the kernel values of all points are kept.
     needs_gram: ClassVar[bool] = False
     #: Whether the norm of f is kept up to date; otherwise, as steps move all points, it is computed when asked for.
@@ -116,12 +123,16 @@ class Rule(Stateful):
     def renewed(self, row: Floats, kappa: float, state: dict[str, Any]) -> None:
         """Points have left between the step and the admission of the newcomer, which now has these kernel values."""
 
+    def fade(self, factor: float, state: dict[str, Any]) -> float:
+        """Time has passed, and all that is known counts by this factor less (`gossamer.clock`); returns that of f."""
+        return factor
+
     def ended(self, state: dict[str, Any]) -> None:
         """A round has ended, with or without a step."""
 
     def check(self, loss: Loss) -> None:
         """Raise if the rule does not support the loss."""
-        if self.fit_intercept and loss.target in ("none", "label"):
+        if self.fit_intercept and loss.target in ("none", "label", "several"):
             raise _checks.wrong(self, "fit_intercept", f"False for {type(loss).__name__}", True)
 
     def check_rates(self, rates: Floats, first: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,8 +42,14 @@ def _stable_one(size: float, loss: Loss, z: float, e: Example, slope: float, rea
 def _stable_many(size: float, loss: Loss, e: Example, slope: Floats) -> float:
     """`stable` for several classes, by the curvature along the slope."""
     square = float(slope @ slope)
-    along = float(slope @ loss.bend(e.value, int(e.y), slope)) / square if square > 0 else 0.0
+    along = float(slope @ loss.bend(e.value, e.aim, slope)) / square if square > 0 else 0.0
     return stable(size, along, e.kappa)
+
+
+def _stable_each(size: float, loss: Any, e: Example, slope: Floats) -> Floats:
+    """`_stable_one` for each of several targets."""
+    each = zip(e.value.tolist(), e.y.tolist(), slope.tolist(), strict=True)
+    return np.array([_stable_one(size, loss.base, z, e._replace(y=y), s, e.kappa) for z, y, s in each])
 
 
 @dataclass(frozen=True)
@@ -87,11 +93,12 @@ class Gradient(Rule):
             raise _checks.wrong(self, "rate", "a number with rate * reg < 1", f"{self.rate} * {self.reg}")
 
     def step(self, loss: Loss, e: Example) -> Step:
-        if loss.target == "label":
-            slope = loss.slope(e.value, int(e.y))
-            size = e.rate * e.weight
-            moves = -(_stable_many(size, loss, e, slope) if self.shorten else size) * slope
-            return Step(1.0 - e.rate * self.reg, moves, e.offset, loss.level)
+        if loss.many:
+            slope = loss.slope(e.value, e.aim)
+            size: Any = e.rate * e.weight
+            if self.shorten:
+                size = (_stable_each if loss.target == "several" else _stable_many)(size, loss, e, slope)
+            return Step(1.0 - e.rate * self.reg, -size * slope, e.offset, loss.level)
         z = e.value + e.offset
         slope = float(loss.slope(z, e.y))
         size = e.rate * e.weight
@@ -156,24 +163,25 @@ class Implicit(Rule):
 
     def check(self, loss: Loss) -> None:
         super().check(loss)
-        if getattr(loss, "margin", None) == 0 and not loss.adapts:
-            raise _checks.wrong(loss, "margin", "positive with Implicit (f = 0 would never be left)", 0)
-        if loss.target == "label" and type(loss).implicit_many is Loss.implicit_many:
+        base = getattr(loss, "base", loss)  # of several targets
+        if getattr(base, "margin", None) == 0 and not loss.adapts:
+            raise _checks.wrong(base, "margin", "positive with Implicit (f = 0 would never be left)", 0)
+        if loss.many and type(loss).implicit_many is Loss.implicit_many:
             raise _checks.wrong("Learner", "loss", "one that defines implicit_many with Implicit", loss)
         if self.joint and not loss.adapts:
             raise _checks.wrong(self, "joint", "False for a loss without nu", True)
         if self.joint and type(loss).joint is Loss.joint:
             loss.joint(0.0, 0.0, 1.0, 1.0, 1.0)
-        if math.isinf(self.C) and (loss.adapts or loss.twin in (None, "logistic", "softmax", "structured")):
-            raise _checks.wrong(self, "C", f"finite for {type(loss).__name__}", self.C)
+        if math.isinf(self.C) and (loss.adapts or base.twin in (None, "logistic", "softmax", "structured")):
+            raise _checks.wrong(self, "C", f"finite for {type(base).__name__}", self.C)
 
     def step(self, loss: Loss, e: Example) -> Step:
         grow = 1.0 + e.rate * self.reg
         keep = 1.0 / grow
-        if loss.target == "label":
+        if loss.many:
             moves, c = np.zeros(len(e.value)), e.rate * self.C * e.weight * keep
             if e.kappa > 0 and e.weight > 0:
-                moves = loss.implicit_many(keep * e.value, int(e.y), e.kappa, c, e.value)
+                moves = loss.implicit_many(keep * e.value, e.aim, e.kappa, c, e.value)
             return Step(keep, moves, e.offset, loss.level)
         p = keep * e.value + e.offset
         reach = e.kappa + grow if self.fit_intercept else e.kappa  # how far the score moves per unit of coefficient
@@ -249,9 +257,9 @@ class SVMD(Rule):
             Implicit(self.C).check(loss)
 
     def step(self, loss: Loss, e: Example) -> Step:
-        many = loss.target == "label"
+        many = loss.many
         size = (1.0 if self.C is None else self.C) * e.weight
-        z, y, v = e.value + e.offset, int(e.y) if many else e.y, e.trace
+        z, y, v = e.value + e.offset, e.aim if many else e.y, e.trace
         slope = loss.slope(z, y)
         growth = self.meta * (self.reg * e.inner + size * float(np.dot(slope, v)))
         lost = not math.isfinite(growth)  # the trace has overflowed: start it again
@@ -272,7 +280,7 @@ class SVMD(Rule):
             keep = 1.0 / (1.0 + rate * self.reg)
             if e.kappa > 0 and e.weight > 0:
                 p, c = keep * e.value, rate * size * keep
-                move = loss.implicit_many(p, int(y), e.kappa, c, e.value) if many else loss.implicit(p, y, e.kappa, c)
+                move = loss.implicit_many(p, y, e.kappa, c, e.value) if many else loss.implicit(p, y, e.kappa, c)
         return Step(keep, move, e.offset, loss.level if many else loss.adapt(z, y, rate * size), trace)
 
     def numbers(self) -> tuple[float, ...]:

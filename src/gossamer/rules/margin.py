@@ -58,6 +58,7 @@ class Projection(Rule):
     """
 
     twin: ClassVar[str] = "projection"
+    weighs: ClassVar[bool] = False
     radius: float | None = None
 
     def __post_init__(self) -> None:
@@ -146,6 +147,7 @@ class ALMA(Rule):
     """
 
     twin: ClassVar[str] = "alma"
+    weighs: ClassVar[bool] = False
     alpha: float = 0.9
     B: float | None = None
     C: float = math.sqrt(2)
@@ -204,6 +206,7 @@ class ROMMA(Rule):
     """
 
     twin: ClassVar[str] = "romma"
+    weighs: ClassVar[bool] = False
     aggressive: bool = False
 
     def __post_init__(self) -> None:

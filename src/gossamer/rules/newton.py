@@ -79,17 +79,18 @@ class Newton(Rule):
 
     def check(self, loss: Loss) -> None:
         super().check(loss)
-        if getattr(loss, "margin", None) == 0 and not loss.adapts:
-            raise _checks.wrong(loss, "margin", "positive with Newton (f = 0 would never be left)", 0)
+        base = getattr(loss, "base", loss)  # of several targets
+        if getattr(base, "margin", None) == 0 and not loss.adapts:
+            raise _checks.wrong(base, "margin", "positive with Newton (f = 0 would never be left)", 0)
         if getattr(loss, "label_kernel", None) is not None:
             raise _checks.wrong("Learner", "loss", "without a label kernel with Newton", loss)
-        if loss.target == "label" and type(loss).implicit_many is Loss.implicit_many:
+        if loss.many and type(loss).implicit_many is Loss.implicit_many:
             raise _checks.wrong("Learner", "loss", "one that defines implicit_many with Newton", loss)
 
     def step(self, loss: Loss, e: Example) -> Step:
-        keep, many = math.sqrt(self.forgetting), loss.target == "label"
+        keep, many = math.sqrt(self.forgetting), loss.many
         z: Any = e.value + e.offset
-        y: Any = int(e.y) if many else e.y
+        y: Any = e.aim if many else e.y
         level = loss.level
         if loss.adapts and not many and e.weight > 0:
             level = loss.adapt(z, y, e.rate * e.weight)
@@ -231,6 +232,8 @@ class Newton(Rule):
 
     def removed(self, slot: int, expansion: Expansion, state: dict[str, Any]) -> None:
         metric, last = state["metric"], len(state["metric"]) - 1
+        if last < 0:  # everything is being forgotten
+            return
         metric[slot], metric[:, slot] = metric[last], metric[:, last]
         metric[slot, slot] = metric[last, last]
         state["metric"] = metric[:last, :last].copy()
@@ -240,8 +243,16 @@ class Newton(Rule):
 
     def ended(self, state: dict[str, Any]) -> None:
         state["v"] = None
-        state["factor"] *= self.forgetting * state["shrink"]
+        self._shrink(self.forgetting * state["shrink"], state)
         state["shrink"] = 1.0
+
+    def fade(self, factor: float, state: dict[str, Any]) -> float:
+        self._shrink(factor, state)
+        return math.sqrt(factor)
+
+    @staticmethod
+    def _shrink(factor: float, state: dict[str, Any]) -> None:
+        state["factor"] *= factor
         if state["factor"] < SMALLEST_FACTOR:
             state["metric"] *= state["factor"]
             state["factor"] = 1.0

@@ -23,6 +23,7 @@ from gossamer._locks import run_shared
 from gossamer._stored import Stored
 from gossamer._typing import Array
 from gossamer.budgets import Budget
+from gossamer.clock import HalfLife
 from gossamer.exceptions import Words
 from gossamer.kernels import Kernel
 from gossamer.losses import Loss, Taxonomy
@@ -51,7 +52,7 @@ def known_classes(everything: bool = False) -> dict[str, type]:
                 with contextlib.suppress(ImportError):  # a face whose extra is not installed
                     importlib.import_module(f"gossamer.{module.name}")
     todo: list[type] = [Kernel, Loss, Rule, Budget, Stored]
-    found: set[type] = {Taxonomy}
+    found: set[type] = {Taxonomy, HalfLife}
     while todo:
         below: list[type] = todo.pop().__subclasses__()
         todo += below

@@ -45,7 +45,7 @@ def open_stream(
     delimiter: str | None = None, header: bool | None = None, decimal: str | None = None, encoding: str | None = None,
     na_values: Sequence[str | float] = (), n_features: int | None = None, max_features: int = FEATURES,
     position: Mapping[str, Any] | None = None, schema: Schema | None = None, encode: bool = True,
-    bad_rows: str = "error",
+    bad_rows: str = "error", time: str | None = None,
 ) -> Stream:  # fmt: skip
     """Open rows of any kind: an iterator of `Chunk`, in constant memory.
 
@@ -81,6 +81,8 @@ def open_stream(
         is the columns as they are, a `gossamer.rows.Table`, for a model that begins with an encoder of its own.
     bad_rows : "error", or "skip" to leave out rows that do not fit, count them (``stream.left_out``) and go on. The
         first row must be good.
+    time : the column that says when each row came: a date or a number of seconds. It is a feature as others, and the
+        ``time`` of a chunk has its values, for models that forget by the clock.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def open_stream(
 
     def options(goal: str | int | None) -> Options:
         return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position, schema,
-                       na_values, max_features, encode, bad_rows)  # fmt: skip
+                       na_values, max_features, encode, bad_rows, time)  # fmt: skip
 
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source

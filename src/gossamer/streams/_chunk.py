@@ -36,6 +36,7 @@ class Options:
     max_features: int = FEATURES
     encode: bool = True
     bad_rows: str = "error"
+    time: str | None = None
 
     def __post_init__(self) -> None:
         _checks.one_of("open_stream", "missing", self.missing, ["fill", "error", "skip"])
@@ -46,6 +47,8 @@ class Options:
         _checks.whole("open_stream", "chunk_rows", self.chunk_rows, 1)
         _checks.whole("open_stream", "categories", self.categories, 1)
         _checks.whole("open_stream", "max_features", self.max_features, 1)
+        if self.time is not None and not isinstance(self.time, str):
+            raise _checks.wrong("open_stream", "time", "the name of a column", self.time)
         if not isinstance(self.kinds, Mapping):
             raise _checks.wrong("open_stream", "kinds", "a dict of names and kinds", self.kinds)
         given = self.na_values
@@ -90,6 +93,7 @@ class Chunk:
     y : the targets (str, int64, bool or float64), or None.
     rows : the number of each row in its source, the first data row being 1.
     names : the names of the features.
+    time : when each row came, in seconds since 1970, if ``time`` named a column; else None.
     position : where to go on after these rows: ``open_stream(source, position=...)``. A small dict that JSON can hold;
         it is made when it is asked for.
     """
@@ -100,6 +104,7 @@ class Chunk:
     names: list[str]
     _place: dict[str, Any] = field(repr=False)
     _encoder: RowEncoder | None = field(repr=False, default=None)
+    time: Floats | None = None
 
     @functools.cached_property
     def position(self) -> dict[str, Any]:

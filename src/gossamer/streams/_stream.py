@@ -11,8 +11,10 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._locks import exclusive, shared
-from gossamer._typing import Bools
+from gossamer._typing import Bools, Floats
 from gossamer.rows import Coded, RowEncoder, Table
+from gossamer.rows.clock import read_seconds
+from gossamer.rows.parse import parse_number
 from gossamer.streams._chunk import BadRowError, Block, Chunk, Options, pack
 from gossamer.streams._describe import Seen, describe, look
 from gossamer.streams._find import Names, find_schema
@@ -78,6 +80,7 @@ class Stream:
             except (KeyError, TypeError, AttributeError):
                 rule = f"one that a stream of format {self.format!r} gave"
                 raise _checks.wrong("open_stream", "position", rule, dict(position)) from None
+        self._check_time()
         self._settle()
         self._at, self._at_line = self._now()
         #: What encodes the rows, if the stream does; it learns from each chunk that is handed out.
@@ -204,8 +207,37 @@ class Stream:
             schema = self._check_schema(o.schema, list(sample))
         else:
             most = o.max_features if self.bounded else None
-            schema = find_schema(sample, o.target, o.columns, o.ignore, o.kinds, o.task, o.categories, most, self.plain)
+            rest = (o.task, o.categories, most, self.plain)
+            schema = find_schema(sample, o.target, o.columns, o.ignore, o.kinds, *rest)
+            others = {column.name for column in schema.plan.used} | ({schema.target.name} if schema.target else set())
+            if o.time in sample and o.time not in others and o.time not in o.ignore:  # taken for an id
+                kinds = {**o.kinds, str(o.time): o.kinds.get(str(o.time), "timestamp")}
+                schema = find_schema(sample, o.target, o.columns, o.ignore, kinds, *rest)
         return schema
+
+    def _check_time(self) -> None:
+        """Raise unless the column of the time is one of numbers or dates."""
+        name = self._options.time
+        if name is None:
+            return
+        kinds = {column.name: column.kind for column in self.schema.plan.used}
+        if kinds.get(name) not in ("number", "timestamp"):
+            got = f"{name!r}, of kind {kinds[name]!r}" if name in kinds else name
+            raise _checks.wrong("open_stream", "time", "a column of dates or numbers that is a feature", got)
+
+    def _times(self, found: Any) -> Floats | None:
+        """When rows came, in seconds; NaN where that is missing."""
+        name = self._options.time
+        if name is None:
+            return None
+        if not isinstance(found, Table):
+            return np.ascontiguousarray(found[:, self.schema.names.index(name)])
+        column, values = next(c for c in self.schema.plan.used if c.name == name), found[name]
+        if column.kind == "timestamp":
+            return read_seconds(column, values)
+        if isinstance(values, Coded):
+            return values.map([parse_number(text, column.decimal) for text in values.values])
+        return np.asarray(values, dtype=np.float64)
 
     def _make_encoder(self, position: Mapping[str, Any] | None) -> RowEncoder:
         """The encoder of the rows, as it was at a position."""
@@ -290,6 +322,11 @@ class Stream:
             assert schema.target is not None
             rule = ("there, for it is the target (", SKIP, " leaves such rows out)")
             misfits.append(Misfit(int(np.argmax(lost)), schema.target.name, rule, "a missing value"))
+        times = self._times(found)
+        if times is not None and not np.isfinite(times).all():
+            needed = "there, for it is the time of the row"
+            row = int(np.argmin(np.isfinite(times)))
+            misfits.append(Misfit(row, str(self._options.time), needed, "a missing value"))
         error = block.error
         if misfits:
             first = min(misfits, key=lambda misfit: misfit.row)
@@ -309,11 +346,12 @@ class Stream:
             return None
         if not (len(found) == len(keep) and keep.all()):
             found, numbers = found[:rows][keep], numbers[keep]
+            times = None if times is None else times[:rows][keep]
         if self.encoder is not None:
             found = self.encoder.learn_transform(found)
         y = None if target is None else schema.labels(target, np.flatnonzero(keep))
         known = None if self.encoder is None else copy.copy(self.encoder)  # what it learns later is not in the copy
-        return Chunk(found, y, numbers, schema.names, self._position(), known)
+        return Chunk(found, y, numbers, schema.names, self._position(), known, times)
 
     def _first_gap(self, found: Any, row: int) -> str:
         """The first column that has nothing in a row."""

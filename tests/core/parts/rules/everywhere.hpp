@@ -26,7 +26,7 @@ struct Everywhere : RuleBase {
     }
     template <class L> Step step(const L& loss, const Example& e, double* move, double*) const {
         if constexpr (many<L>)
-            loss.slope(e.f, e.n, e.label(), move);
+            loss.slope(e.f, e.n, e.aim(), move);
         else
             move[0] = loss.slope(e.score(), e.y);
         for (int c = 0; c < e.n; ++c) move[c] *= -e.rate * e.weight;

@@ -1,0 +1,294 @@
+"""How sure, and has the world changed: every figure of docs/certainty.md, written into its tables.
+
+python benchmarks/certainty.py [--rows 12000] [--streams 2000] [--only proba,coverage,alarms,delay,cost]
+
+Needs GOSSAMER_DATA for the works that are not made here, and river for the other drift detectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+
+import gossamer
+from gossamer.drift import DriftAlarm
+from gossamer.evaluate.metrics import Reliability
+from gossamer.synthetic import rotating_xor
+
+PAGE = Path(__file__).parents[1] / "docs" / "certainty.md"
+COVERAGES = (0.8, 0.9, 0.95)
+
+
+def works(rows: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Eight classification works: rows and labels."""
+    made = {}
+    names = ("ijcnn1", "a9a", "elec2", "sea", "spambase", "usps")
+    for name in names:
+        data = getattr(datasets, name)()
+        data = (data if data.in_time else data.shuffled(0)).first(rows)
+        X = data.X if data.X.shape[1] > 200 else np.clip(gossamer.OnlineScaler().learn_transform(data.X), -10, 10)
+        made[name] = X, data.y
+    digits = datasets.mnist().shuffled(0).first(rows)
+    made["MNIST 0-4 / 5-9"] = digits.X, datasets.two_halves(digits).y
+    made["rotating XOR"] = rotating_xor(rows, seed=0, turns=rows / 5000)
+    return made
+
+
+class Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted classifier whose decision function is a column of its rows."""
+
+    def __init__(self, labels: Any = None) -> None:
+        self.labels = labels
+        self.classes_ = np.asarray([] if labels is None else labels)
+
+    def fit(self, X: Any, y: Any) -> Scored:
+        """Nothing to learn."""
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the best score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores."""
+        return X[:, 0] if X.shape[1] == 1 else X
+
+
+def recalibrated(scores: np.ndarray, y: np.ndarray, classes: np.ndarray, every: int = 1000) -> np.ndarray:
+    """The probabilities of scikit-learn's CalibratedClassifierCV (its default, the sigmoid) over
+    the same prequential scores, refitted on all rows so far every 1,000 rows; before, the share of each class."""
+    columns = (
+        scores[:, None]
+        if scores.ndim == 1
+        else np.where(np.isfinite(scores), scores, scores[np.isfinite(scores)].min())
+    )
+    found = np.full((len(y), len(classes)), 1.0 / len(classes))
+    for start in range(every, len(y), every):
+        known = np.isin(classes, y[:start])
+        if not known.all():
+            continue
+        model = CalibratedClassifierCV(FrozenEstimator(Scored(classes))).fit(columns[:start], y[:start])
+        found[start : start + every] = model.predict_proba(columns[start : start + every])
+    return found
+
+
+def measured(p: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
+    """Log loss, probabilities clipped to [1e-4, 1], and calibration error."""
+    bins = Reliability()
+    best = p.argmax(axis=1) if p.shape[1] > 2 else np.ones(len(p), dtype=int)
+    rows = np.arange(len(p))
+    bins.count(p[rows, best], best == codes)
+    return float(-np.log(np.clip(p[rows, codes], 1e-4, 1)).mean()), bins.error()
+
+
+def proba(options: argparse.Namespace) -> list[str]:
+    """Log loss and calibration error against refitted calibration of the same scores."""
+    lines = [
+        "| work | model | log loss | CalibratedClassifierCV | calibration error | CalibratedClassifierCV |",
+        "|---|---|---|---|---|---|",
+    ]
+    better = largest = 0.0
+    for name, (X, y) in works(options.rows).items():
+        for title, make in (
+            ("SILK, hinge", gossamer.SILKClassifier),
+            ("Newton, squared hinge", gossamer.NewtonClassifier),
+        ):
+            model, plain = make(budget=256), make(budget=256)
+            p, scores = model.predict_learn(X, y, method="proba"), plain.predict_learn(X, y)
+            codes, part = np.searchsorted(model.classes_, y), slice(1000, None)
+            mine, theirs = (measured(q[part], codes[part]) for q in (p, recalibrated(scores, y, model.classes_)))
+            better += mine[0] < theirs[0]
+            largest = max(largest, mine[1])
+            lines.append(
+                f"| {name} | {title} | **{mine[0]:.4f}** | {theirs[0]:.4f} | **{mine[1]:.4f}** | {theirs[1]:.4f} |"
+            )
+            print(lines[-1], flush=True)
+    return [*lines, "", f"Lower log loss in {better:.0f} of {len(lines) - 2}; largest calibration error {largest:.4f} "
+            "(must: lower in all, at most .02). Rows from 1,001 on, when the other is fitted first."]  # fmt: skip
+
+
+def streams(rows: int) -> dict[str, tuple[np.ndarray, np.ndarray, bool]]:
+    """Six regression streams: rows, targets, and whether they are without jumps."""
+    rng = np.random.default_rng(0)
+    abalone, glass, elec = datasets.abalone().shuffled(0), datasets.mackey_glass().shuffled(0), datasets.elec2()
+    X = rng.uniform(-2, 2, size=(rows, 2))
+    drift = np.sin(3 * X[:, 0] + np.linspace(0, 6, rows)) + 0.2 * rng.normal(size=rows)
+    growing = np.sin(3 * X[:, 0]) + 0.05 * np.exp(np.linspace(0, 4, rows)) * rng.normal(size=rows)
+    jumps = 10.0 * (np.arange(rows) // 1000 % 2) * np.sign(rng.normal(size=rows)) + rng.normal(size=rows)
+    demand = elec.X[:rows, 2]
+    lagged = np.column_stack([np.roll(demand, lag) for lag in (1, 2, 3)])[3:]
+    return {"abalone": (abalone.X, abalone.y, True), "Mackey-Glass": (glass.X, glass.y, True),
+            "elec2, demand": (lagged, demand[3:], True), "drift": (X, drift, True),
+            "growing noise": (X, growing, True), "jumps, adversarial": (X, jumps, False)}  # fmt: skip
+
+
+def coverage(options: argparse.Namespace) -> list[str]:
+    """Coverage over the whole and in the worst window of 500 rows, and the mean width."""
+    lines = [
+        "| stream | model | coverage at .8, .9, .95 | farthest, windows of 500 | mean width at .9 (infinite) |",
+        "|---|---|---|---|---|",
+    ]
+    for name, (X, y, _) in streams(options.rows).items():
+        for title, make in (("SILK", gossamer.SILKRegressor), ("Newton", gossamer.NewtonRegressor)):
+            model = gossamer.pipeline(gossamer.OnlineScaler(), make(budget=128))
+            ends = model.predict_learn(X, y, method="interval", coverage=list(COVERAGES))
+            inside = (ends[:, :, 0] <= y[:, None]) & (y[:, None] <= ends[:, :, 1])
+            windows = inside[: len(y) // 500 * 500].reshape(-1, 500, 3).mean(axis=1)
+            far = np.abs(windows - COVERAGES).max(axis=0)
+            width = ends[:, 1, 1] - ends[:, 1, 0]
+            finite = np.isfinite(width)
+            lines.append(f"| {name} | {title} | {', '.join(f'**{c:.3f}**' for c in inside.mean(axis=0))} | "
+                         f"{', '.join(f'{c:.3f}' for c in far)} | {width[finite].mean():.3g} "
+                         f"({(~finite).mean():.2%}) |")  # fmt: skip
+            print(lines[-1], flush=True)
+    return lines
+
+
+def alarms(options: argparse.Namespace) -> list[str]:
+    """The share of streams that stand still with a false alarm."""
+    lines = ["| level | streams of 10,000 rows | with a false alarm | 95 % interval |", "|---|---|---|---|"]
+    rng, n = np.random.default_rng(0), options.streams
+    wealth = []
+    for seed in range(n):
+        draw = (rng.normal, rng.standard_cauchy, lambda size: rng.integers(0, 2, size).astype(float))[seed % 3]
+        alarm = DriftAlarm(1e-12, seed=seed)
+        p, capital = np.empty((2, 10_000))
+        alarm._martingale.update(draw(size=10_000), seed, 10_000, p, capital, np.inf)
+        wealth.append(capital.max())
+    for level in (0.01, 0.05, 0.1):
+        share = float(np.mean(np.array(wealth) >= 1 / level))
+        spread = 1.96 * np.sqrt(max(share * (1 - share), 1 / n) / n)
+        lines.append(f"| {level} | {n:,} | **{share:.4f}** | {max(0.0, share - spread):.4f} to {share + spread:.4f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def changes() -> dict[str, Callable[[np.random.Generator, int, float], np.ndarray]]:
+    """Four kinds of change after a normal start, with a size."""
+    return {
+        "mean": lambda rng, n, size: rng.normal(size, 1, n), "spread": lambda rng, n, size: rng.normal(0, 1 + size, n),
+        "slow": lambda rng, n, size: rng.normal(size * np.minimum(1, np.arange(n) / 500), 1),
+        "outliers": lambda rng, n, size: rng.normal(size=n) + 5 * (rng.random(n) < size / 5),
+    }  # fmt: skip
+
+
+def detectors() -> dict[str, tuple[Callable[[float], Any], tuple[float, ...]]]:
+    """Detectors by name: made for a setting, and settings from the most to the least careful."""
+    from river.drift import ADWIN, KSWIN, PageHinkley
+
+    return {
+        "DriftAlarm": (lambda every: DriftAlarm(every=int(every)), (1e6, 3e5, 1e5, 3e4, 1e4, 3e3)),
+        "ADWIN": (lambda delta: ADWIN(delta=delta), (1e-8, 1e-6, 1e-4, 2e-3, 2e-2, 0.1)),
+        "KSWIN": (lambda alpha: KSWIN(alpha=alpha, seed=0), (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)),
+        "Page-Hinkley": (lambda limit: PageHinkley(threshold=limit, mode="both"), (400, 200, 100, 50, 30, 20)),
+    }  # fmt: skip
+
+
+def first_alarm(detector: Any, scores: np.ndarray) -> int:
+    """The number of rows until the first alarm; one more than there are if there is none."""
+    if isinstance(detector, DriftAlarm):
+        found = detector.update(scores)
+        return found[0].row if found else len(scores) + 1
+    for t, score in enumerate(scores.tolist(), start=1):
+        detector.update(score)
+        if detector.drift_detected:
+            return t
+    return len(scores) + 1
+
+
+def delay(options: argparse.Namespace) -> list[str]:
+    """The median delay after a change, each detector with its most eager setting that raises at most 5 % false alarms
+    in 2,000 rows that stand still."""
+    still = [np.random.default_rng([seed, 1]).normal(size=2000) for seed in range(40)]
+    chosen = {}
+    for name, (make, settings) in detectors().items():
+        careful = [s for s in settings if np.mean([first_alarm(make(s), x) <= 2000 for x in still]) <= 0.05]
+        chosen[name] = (make, careful[-1] if careful else settings[0])
+    lines = [
+        f"| change | size | {' | '.join(f'{name} ({s:g})' for name, (_, s) in chosen.items())} |",
+        "|---|---|" + "---|" * len(chosen),
+    ]
+    best = 0
+    for kind, make in changes().items():
+        for size in (0.5, 1.0, 2.0):
+            medians = {}
+            for name, (detector, setting) in chosen.items():
+                delays = []
+                for seed in range(15):
+                    rng = np.random.default_rng([seed, 2])
+                    scores = np.concatenate([rng.normal(size=1000), make(rng, 2000, size)])
+                    delays.append(max(0, first_alarm(detector(setting), scores) - 1000))
+                medians[name] = float(np.median(delays))
+            own = medians["DriftAlarm"]
+            best += own <= min(value for name, value in medians.items() if name != "DriftAlarm")
+            lines.append(
+                f"| {kind} | {size} | "
+                + " | ".join(f"{value:.0f}" if value < 2001 else "none" for value in medians.values())
+                + " |"
+            )
+            print(lines[-1], flush=True)
+    return [*lines, "", f"DriftAlarm is not behind the best of the others in {best} of 12 (must 6, aim 10)."]
+
+
+def cost(options: argparse.Namespace) -> list[str]:
+    """What the certainty costs on top of a model, per row of a batch."""
+    rng = np.random.default_rng(0)
+    X, f = rng.normal(size=(20_000, 10)), rng.normal(size=200_000)
+    y = (X[:, 0] > 0).astype(float)
+    lines = ["| what | microseconds a row |", "|---|---|"]
+    from gossamer import _core
+
+    sure = _core.Certainty("classification")
+    own = min(_timed(lambda: sure.learn_two(f, (f > 0).astype(float), None, [], None)) / len(f) for _ in range(5))
+    real = _core.Certainty("regression")
+    other = min(_timed(lambda: real.learn_real(f, None, [], None)) / len(f) for _ in range(5))
+    for budget in (100, 256):
+        batch = min(
+            _timed(lambda size=budget: gossamer.SILKClassifier(budget=size).partial_fit(X, y)) / len(X)
+            for _ in range(3)
+        )
+        lines.append(f"| `SILKClassifier(budget={budget}).partial_fit`, with it | {1e6 * batch:.2f} |")
+    return [
+        *lines,
+        f"| of it, probabilities and sets of two classes | **{1e6 * own:.3f}** |",
+        f"| intervals of a regressor | **{1e6 * other:.3f}** |",
+    ]
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def main() -> None:
+    """Run the parts and write their tables into the page."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=12_000)
+    parser.add_argument("--streams", type=int, default=2000)
+    parts = {"proba": proba, "coverage": coverage, "alarms": alarms, "delay": delay, "cost": cost}
+    parser.add_argument("--only", default=",".join(parts))
+    options = parser.parse_args()
+    for name in options.only.split(","):
+        lines = parts[name](options)
+        text = PAGE.read_text()
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        table = f"{begin}\n" + "\n".join(lines) + f"\n{end}"
+        PAGE.write_text(
+            re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _, new=table: new, text, flags=re.DOTALL)
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The probabilities of a classifier: a link, and a curve over its log-odds that takes what one slope cannot bend.
+
+The curve adds to the log-odds u of the link a piecewise linear shift, 0 at the start, with a knot at each of `AT`:
+
+    v = u + (1 - s) shift_i + s shift_{i+1},    s = (u - at_i) / (at_{i+1} - at_i),
+
+learned by the same safeguarded steps as the link, each knot by itself, and forgetting only where rows come. A step that
+would let v fall as u grows is not taken: probabilities keep the order of the scores. With many classes the curve is
+over the log-odds of the class with the largest score; the others share the rest in proportion.
+
+This is the specification of core/certainty/calibration.hpp, which the estimators use.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gossamer._typing import Floats
+from gossamer.certainty.links import PRIOR_PRECISION, Link, SoftmaxLink, safe_curvature, sigmoid
+
+AT = (-5.0, -3.0, -1.5, -0.6, 0.0, 0.6, 1.5, 3.0, 5.0)
+KEEP = 0.998
+STEEPEST_FALL = 0.95
+#: The more probable of two classes is the predicted one, if only by this.
+BARELY = 1e-6
+
+
+class Curve:
+    """u -> u + a piecewise linear shift that keeps the order.
+
+    >>> curve = Curve()
+    >>> for _ in range(200):
+    ...     curve.learn(3.0, hit=False)
+    >>> round(curve.apply(3.0), 2), curve.apply(-0.5)
+    (1.58, -0.5)
+    """
+
+    def __init__(self) -> None:
+        self.shifts = [0.0] * len(AT)
+        self.curvatures = [PRIOR_PRECISION] * len(AT)
+
+    def _place(self, u: float) -> tuple[int, float]:
+        x = min(AT[-1], max(AT[0], u))
+        i = 0
+        while i + 2 < len(AT) and x >= AT[i + 1]:
+            i += 1
+        return i, (x - AT[i]) / (AT[i + 1] - AT[i])
+
+    def apply(self, u: float) -> float:
+        """The corrected log-odds."""
+        i, share = self._place(u)
+        return u + (1.0 - share) * self.shifts[i] + share * self.shifts[i + 1]
+
+    def learn(self, u: float, hit: bool, weight: float = 1.0) -> None:
+        """Learn log-odds and whether the event came."""
+        i, share = self._place(u)
+        v = self.apply(u)
+        p = sigmoid(v)
+        error, safe = p - (1.0 if hit else 0.0), safe_curvature(v, p)
+        parts = (weight * (1.0 - share), weight * share)
+        wanted = list(self.shifts)
+        for k, part in enumerate(parts, start=i):
+            fresh = min(1.0, (1.0 - KEEP) * part)
+            self.curvatures[k] += fresh * (PRIOR_PRECISION - self.curvatures[k])
+            along = error * part + fresh * PRIOR_PRECISION * self.shifts[k]
+            wanted[k] = self.shifts[k] - along / (self.curvatures[k] + safe * part)
+            self.curvatures[k] += p * (1.0 - p) * part
+        near = range(max(0, i - 1), min(len(AT) - 2, i + 1) + 1)
+        if all(wanted[k] - wanted[k + 1] <= STEEPEST_FALL * (AT[k + 1] - AT[k]) for k in near):
+            self.shifts = wanted
+
+    def fade(self, factor: float) -> None:
+        """Time has passed: what was learned counts less by a factor, and goes back to the prior."""
+        for i in range(len(AT)):
+            self.curvatures[i] = factor * self.curvatures[i] + (1.0 - factor) * PRIOR_PRECISION
+            self.shifts[i] -= (1.0 - factor) * PRIOR_PRECISION * self.shifts[i] / self.curvatures[i]
+        falls = (self.shifts[i] - self.shifts[i + 1] for i in range(len(AT) - 1))
+        steepest = (STEEPEST_FALL * (AT[i + 1] - AT[i]) * (1 + 1e-9) for i in range(len(AT) - 1))
+        if any(fall > most for fall, most in zip(falls, steepest, strict=True)):
+            self.shifts = [0.0] * len(AT)
+
+
+class Calibration:
+    """A link for two classes, one for many, and the curve over either.
+
+    >>> calibration = Calibration()
+    >>> for _ in range(300):
+    ...     calibration.learn(2.0, True)
+    ...     calibration.learn(-1.0, False)
+    >>> round(calibration.probability(2.0), 2), round(calibration.probability(-1.0), 2)
+    (1.0, 0.01)
+    """
+
+    def __init__(self) -> None:
+        self.two, self.many, self.curve = Link(), SoftmaxLink(), Curve()
+
+    def probability(self, f: float) -> float:
+        """The probability of the second class."""
+        p = sigmoid(self.curve.apply(self.two.log_odds(f)))
+        return max(p, 0.5 + BARELY) if f > 0 else min(p, 0.5 - BARELY) if f < 0 else p
+
+    def learn(self, f: float, second: bool, weight: float = 1.0) -> None:
+        """Learn a score and whether its row was of the second class."""
+        self.curve.learn(self.two.log_odds(f), second, weight)
+        self.two = self.two.learn(f, second, weight)
+
+    def probability_many(self, f: Any) -> Floats:
+        """The probability of each class."""
+        p = self.many.probability(f)
+        best = _top(f)
+        rest = 0.0 if best is None else _others(p, best)
+        if best is None or not rest > 0:
+            return p
+        second = max(p[k] / rest for k in range(len(p)) if k != best)
+        wanted = sigmoid(self.curve.apply(math.log(p[best]) - math.log(rest)))
+        chance = max(wanted, second / (1.0 + second) + BARELY)
+        p *= (1.0 - chance) / rest
+        p[best] = chance
+        return p
+
+    def learn_many(self, f: Any, label: int, weight: float = 1.0) -> None:
+        """Learn the scores of a row and the number of its class."""
+        best = _top(f)
+        if best is not None and 0 <= label < len(f) and math.isfinite(f[label]):
+            p = self.many.probability(f)
+            rest = _others(p, best)
+            if rest > 0:
+                self.curve.learn(math.log(p[best]) - math.log(rest), label == best, weight)
+        self.many = self.many.learn(f, label, weight)
+
+    def fade(self, factor: float) -> None:
+        """Time has passed: what was learned counts less by a factor."""
+        self.two, self.many = self.two.fade(factor), self.many.fade(factor)
+        self.curve.fade(factor)
+
+    def widen(self) -> None:
+        """A third class has come: a score for each of them from now on."""
+        self.many, self.curve = self.two.widened(), Curve()
+
+
+def _others(p: Floats, best: int) -> float:
+    total = 0.0
+    for k, value in enumerate(p.tolist()):
+        if k != best:
+            total += value
+    return total
+
+
+def _top(f: Any) -> int | None:
+    """The first class with the largest score; None if no class has one."""
+    known = [k for k, score in enumerate(f) if math.isfinite(score)]
+    return max(known, key=lambda k: (f[k], -k)) if known else None

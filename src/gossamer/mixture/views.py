@@ -1,0 +1,74 @@
+"""The ways in which experts see the rows of a stream.
+
+- "scaled": every feature with mean 0 and deviation 1, as known so far, clipped;
+- "squashed": the same with large values drawn in instead of clipped, for features with long tails;
+- "plain": as they come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gossamer import _core
+from gossamer._scaling import squash
+from gossamer._typing import Array, Floats
+
+VIEWS = ("scaled", "squashed", "plain")
+#: Scaled features are clipped to this many deviations: a feature that rested for long jumps far when it moves.
+CLIP = 10.0
+
+
+class Views:
+    """A batch of rows; each view of it is made once, when it is asked for."""
+
+    def __init__(self, plain: Array, scaled: Array | None = None) -> None:
+        self.plain, self._scaled = plain, scaled
+        self._made: dict[str, Array] = {"plain": plain}
+
+    def __len__(self) -> int:
+        return len(self.plain)
+
+    def of(self, view: str) -> Array:
+        """The rows in one of the `VIEWS`; where nothing is scaled, as they come."""
+        if self._scaled is None:
+            return self.plain
+        if view not in self._made:
+            self._made[view] = squash(self._scaled) if view == "squashed" else np.clip(self._scaled, -CLIP, CLIP)
+        return self._made[view]
+
+
+@dataclass
+class Scaling:
+    """The mean and the squared deviations of every feature so far, as `gossamer.OnlineScaler` learns them.
+
+    >>> scaling = Scaling.of_width(1)
+    >>> scaling.learn(np.array([[1.0], [3.0]])).of("scaled").tolist(), scaling.mean.tolist()
+    ([[0.0], [1.0]], [2.0])
+    """
+
+    mean: Floats
+    squares: Floats
+    count: float = 0.0
+
+    @classmethod
+    def of_width(cls, width: int) -> Scaling:
+        """A scaling that has seen nothing."""
+        return cls(np.zeros(width), np.zeros(width))
+
+    def learn(self, rows: Array) -> Views:
+        """The views of rows, each row with the statistics up to and with itself."""
+        out = np.empty_like(rows)
+        self.count = _core.scale_rows(rows, out, self.mean, self.squares, self.count, 1.0, True, True)
+        return Views(rows, out)
+
+    def look(self, rows: Array) -> Views:
+        """The views of rows with the statistics as they are."""
+        deviation = np.sqrt(self.squares / self.count)
+        away = rows.astype(np.float64) - self.mean
+        return Views(rows, (away / np.where(deviation > 0.0, deviation, np.inf)).astype(rows.dtype))
+
+    def copy(self) -> Scaling:
+        """A scaling that shares no array with this one."""
+        return Scaling(self.mean.copy(), self.squares.copy(), self.count)

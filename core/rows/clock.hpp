@@ -1,5 +1,6 @@
-// Timestamps as points on circles: the hour of the day, the day of the week, the day of the year. Scalar sines and
-// cosines, one row after the other: the bits do not depend on the batch.
+// Timestamps as points on circles: the time of the day, the day of the week, the day of the year. Scalar sines and
+// cosines, one row after the other: the bits do not depend on the batch. A day of the week is one of seven points, as
+// weekdays and weekends differ from one midnight to the next.
 #pragma once
 
 #include <cmath>
@@ -39,7 +40,7 @@ inline void encode_clock(const double* seconds, double* out, std::int64_t rows, 
         if (c.day >= 0) put_circle(out + c.day, of_day);
         if (c.week >= 0) {
             const double since_monday = days + 3.0;  // 1970-01-01 was a Thursday
-            put_circle(out + c.week, (since_monday - 7.0 * std::floor(since_monday / 7.0) + of_day) / 7.0);
+            put_circle(out + c.week, (since_monday - 7.0 * std::floor(since_monday / 7.0)) / 7.0);
         }
         if (c.year >= 0) {
             std::int64_t length = 365;

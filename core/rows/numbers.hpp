@@ -1,5 +1,6 @@
 // Columns of numbers with gaps: each value scaled by the mean and deviation of the values before it; a gap is the mean.
-// West's weighted form of Welford's recurrences for each column, since each has gaps of its own.
+// West's weighted form of Welford's recurrences for each column, since each has gaps of its own. Skewed columns are scaled
+// on the scale of asinh, which is linear below its unit and logarithmic above.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace gossamer {
 struct NumberColumns {
     int columns = 0;
     const double* clips = nullptr;         // (columns,): 0 leaves a column as it is, else the largest scaled value
+    const double* units = nullptr;         // (columns,): if positive, a scaled value x is asinh(x / unit) first
     const std::int64_t* places = nullptr;  // (columns,): where the value goes in a row of the output
     const std::int64_t* marks = nullptr;   // (columns,): where the indicator of a gap goes; -1 for none
     double *weight = nullptr, *mean = nullptr, *squares = nullptr;  // (columns,): the statistics
@@ -22,8 +24,8 @@ inline void encode_numbers(const NumberColumns& c, const double* x, double* out,
     for (std::int64_t t = 0; t < rows; ++t, x += c.columns, out += width) {
         const double now = keeps ? keeps[t] : keep;
         for (int j = 0; j < c.columns; ++j) {
-            const double weight = c.weight[j], mean = c.mean[j], value = x[j];
-            const bool gap = std::isnan(value), scaled = c.clips[j] > 0.0;
+            const bool gap = std::isnan(x[j]), scaled = c.clips[j] > 0.0, skewed = scaled && c.units[j] > 0.0;
+            const double weight = c.weight[j], mean = c.mean[j], value = skewed ? std::asinh(x[j] / c.units[j]) : x[j];
             double shown = gap ? mean : value;
             if (scaled) {
                 // n values lie within sqrt(n) deviations of their mean: so does the next, whatever it is

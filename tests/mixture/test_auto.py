@@ -25,6 +25,7 @@ CASES = {
     "scale": (AutoClassifier, {"kernel": Gaussian() + Linear()}, 2),
     "matern": (AutoClassifier, {"kernel": Matern(1.5, 1.0)}, 2),
     "laplace": (AutoRegressor, {"kernel": "laplace"}, 0),
+    "mixed": (AutoRegressor, {"kernel": "mixed", "scale": False}, 0),
     "mean": (AutoRegressor, {}, 0),
     "quantile": (AutoRegressor, {"quantile": 0.8}, 0),
 }

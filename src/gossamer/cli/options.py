@@ -248,7 +248,8 @@ def build(learner: str, options: argparse.Namespace, stream: Stream, encoder: An
         own = {}
         if tunes_itself(learner, stream.task):
             scaled = encoder is not None and getattr(encoder, "scale", True)
-            kernel, own = kernel if options.kernel else None, {"scale": scale and not scaled}
+            own = {"scale": scale and not scaled}
+            kernel = kernel if options.kernel else "mixed" if getattr(encoder, "scale", False) else None
         own |= {"half_life": half_life(options)} if options.half_life is not None else {}
         if options.class_weight is not None:
             own["class_weight"] = class_weight(options.class_weight, stream)

@@ -84,8 +84,9 @@ class AutoClassifier(_Auto, OnlineClassifier):
 
     Parameters
     ----------
-    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it, whose
-        "scale" is that of features with variance 1.
+    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; "mixed" for both, as
+        rows of numbers and categories often have steps; a Kernel to fix it, whose "scale" is that of features with
+        variance 1.
     budget : the most support points of each expert.
     scale : whether features are scaled online.
     memory : the most bytes for the experts; None: no limit. Fewer stay awake, with fewer points.

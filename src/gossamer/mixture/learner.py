@@ -59,8 +59,9 @@ class MixedLearner(Learner):
     ----------
     task : "classification" or "regression".
     budget : the most support points of each expert.
-    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; a Kernel to fix it, whose
-        "scale" is that of features with variance 1.
+    kernel : None for Gaussians of all widths beside linear parts; "laplace" for that family; "mixed" for both, as
+        rows of numbers and categories often have steps; a Kernel to fix it, whose "scale" is that of features with
+        variance 1.
     scale : whether features are scaled online to mean 0 and deviation 1.
     share : of the weight that all experts share after each row.
     quantile : the level, for regression of a quantile.
@@ -114,7 +115,8 @@ class MixedLearner(Learner):
             self.kind = "value" if self.quantile is None else "quantile"
             self.loss = self.expert_loss = Squared() if self.quantile is None else Pinball(self.quantile)
         self._fixed: Any = None
-        if kernel is not None:
+        self._mixed = isinstance(kernel, str) and kernel == "mixed"
+        if kernel is not None and not self._mixed:
             found = as_kernel(kernel)
             self._fixed = type(found) if kernel in ("gaussian", "rbf", "laplace", "laplacian") else found
         self._forget()
@@ -349,7 +351,7 @@ class MixedLearner(Learner):
         """All settings start: the distances between rows are known now, and the rows so far are learned anew."""
         views, y, weights, times = self._recall()
         self._units = tuple(median_distance(views.of(view)) for view in VIEWS)
-        found = all_settings(self.task, views.plain.shape[1], self.scale, self._is_fixed)
+        found = all_settings(self.task, views.plain.shape[1], self.scale, self._is_fixed, self._mixed)
         self._experts = [self._new(setting) for setting in found]
         self._weights = self._new_weights(len(found))
         scores, variances = self._ask(self._experts, views, y, weights, times)

@@ -31,6 +31,8 @@ QUICK, QUICK_LINEAR = 0.99, 0.01
 NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5, 2.0)}
 #: Rows of at least this many features may be images, texts, codes: some experts take them as they come, unscaled.
 WIDE = 50
+#: The widths of Laplace kernels, and their factors of forgetting, where rows are mixed: rougher functions, with steps.
+ROUGH_WIDTHS, ROUGH_FORGETTING = (0.03, 0.3), (1.0, 0.9999, 0.999)
 #: The fewer widths and factors of forgetting that wide rows start with, and the widths of experts on plain rows.
 WIDE_WIDTHS, WIDE_FORGETTING, PLAIN_WIDTHS = (0.0, 1.0, 3.0), (1.0, 0.9999, 0.999), (0.3, 1.0, 1.7, 3.0)
 #: The widths and factors of experts that start on squashed rows.
@@ -49,6 +51,7 @@ class Setting:
     forgetting: float
     noise: float
     view: str = "scaled"  # how it sees rows (`gossamer.mixture.views`); on plain ones it has no linear part
+    rough: bool = False  # a Laplace kernel
 
     def kernel(self, unit: float, family: Any = None) -> Kernel:
         """The kernel for rows whose median squared distance is ``unit``: a Gaussian (or another ``family`` with a
@@ -59,7 +62,8 @@ class Setting:
         if self.width == 0:
             return linear
         bump: Kernel
-        bump = Laplace(float(np.sqrt(self.width / unit))) if family is Laplace else Gaussian(self.width / unit)
+        rough = self.rough or family is Laplace
+        bump = Laplace(float(np.sqrt(self.width / unit))) if rough else Gaussian(self.width / unit)
         if self.view == "plain":
             return bump
         return bump + (QUICK_LINEAR * linear if self.forgetting <= QUICK else linear)
@@ -95,6 +99,7 @@ class Setting:
         elif self.width == 0:
             shape = "linear"
         else:
+            kernel = "Laplace" if self.rough else kernel
             shape = f"{kernel} of width {self.width:g}" + ("" if self.view == "plain" else " and linear")
         shape += {"scaled": "", "squashed": " on squashed rows", "plain": " on unscaled rows"}[self.view]
         if half_life is not None:
@@ -122,8 +127,8 @@ def young_settings(best: Setting, task: str, simple: bool, turn: int = 0) -> lis
     return list(dict.fromkeys([own, Setting(0.0, 1.0, noise), Setting(1.0, 1.0, noise, best.view)]))
 
 
-def all_settings(task: str, features: int, scale: bool, fixed: bool) -> list[Setting]:
-    """The experts that a stream starts with; ``fixed``: the kernel is given."""
+def all_settings(task: str, features: int, scale: bool, fixed: bool, mixed: bool = False) -> list[Setting]:
+    """The experts that a stream starts with; ``fixed``: the kernel is given; ``mixed``: Laplace kernels too."""
     wide = features >= WIDE
     widths = (1.0,) if fixed else WIDE_WIDTHS if wide else WIDTHS
     forgetting = WIDE_FORGETTING if wide else FORGETTING
@@ -135,6 +140,8 @@ def all_settings(task: str, features: int, scale: bool, fixed: bool) -> list[Set
         more["plain"] = (PLAIN_WIDTHS, forgetting)
     for view, (own_widths, own_forgetting) in more.items():
         found += [Setting(w, f, n, view) for w in own_widths for f in own_forgetting for n in NOISES[task]]
+    if mixed:
+        found += [Setting(w, f, n, rough=True) for w in ROUGH_WIDTHS for f in ROUGH_FORGETTING for n in NOISES[task]]
     return found
 
 
@@ -142,7 +149,8 @@ def neighbours(setting: Setting, task: str, scale: bool, fixed: bool) -> list[Se
     """The settings one step away, those of the same kernel first, which can start with what the setting knows; the last
     is the other view, if there is ``scale``."""
     found = []
-    for name, choices in (("forgetting", FORGETTING), ("noise", NOISES[task]), ("width", () if fixed else WIDTHS)):
+    widths = () if fixed else ROUGH_WIDTHS if setting.rough else WIDTHS
+    for name, choices in (("forgetting", FORGETTING), ("noise", NOISES[task]), ("width", widths)):
         value = getattr(setting, name)
         if value not in choices:
             continue

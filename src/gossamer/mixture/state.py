@@ -113,7 +113,7 @@ class MixedState:
         """The entries of a file; an expert is stored as the Learner that it is."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("settings", "experts", "kind")}
         found = {name: value for name, value in found.items() if name not in TIMED or value is not None}
-        settings = [(s.width, s.forgetting, s.noise, s.view) for s in self.settings]
+        settings = [(s.width, s.forgetting, s.noise, s.view, *((True,) if s.rough else ())) for s in self.settings]
         rows = self.memory_rows
         found["memory_rows"] = rows.to_stored() if isinstance(rows, SparseRows) else rows
         return {**found, "settings": settings, "learners": learners}
@@ -179,7 +179,9 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
 
 
 def _is_setting(found: Any) -> bool:
-    if not (isinstance(found, tuple) and len(found) == 4 and found[3] in VIEWS):
+    if not (isinstance(found, tuple) and len(found) in (4, 5) and found[3] in VIEWS):
+        return False
+    if not all(type(value) is bool for value in found[4:]):
         return False
     numbers = all(type(value) is float and math.isfinite(value) for value in found[:3])
     return numbers and found[0] >= 0 and 0 < found[1] <= 1 and found[2] > 0

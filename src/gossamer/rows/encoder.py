@@ -37,7 +37,7 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
 
     | kind | features |
     |---|---|
-    | number | (x - mean) / deviation of the rows before; a gap is the mean, and an indicator says so |
+    | number | (x - mean) / deviation of the rows before (skewed: of logarithms); a gap is the mean, with an indicator |
     | boolean | 0 or 1, with an indicator |
     | category | 1 in its own place if it is frequent, else in one of some shared ones; a gap is all zeros |
     | mixed | numbers and texts in one column: both of these |

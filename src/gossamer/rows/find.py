@@ -19,6 +19,8 @@ from gossamer.rows.table import MISSING, Coded, Table, coded_numbers
 FEW = 50
 #: The numbers that often stand for a missing value.
 SENTINELS = tuple(sign * (10.0**digits - 1.0) for digits in range(2, 10) for sign in (-1, 1))
+#: The upper half of a skewed column is this many times as wide as the lower half.
+LONG = 4.0
 #: The names of numbers that name something, and of cyclic ones with their first value and their period.
 NAMING = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|code|zip|zipcode|postcode|plz)$", re.IGNORECASE)
 CYCLES = (
@@ -173,7 +175,7 @@ class Finder:
             numbers = np.where(np.isin(numbers, marks), np.nan, numbers)
             why = f"{why}; " * bool(why) + f"{marks[0]:g} is taken for missing ({count:,} of {self.rows:,})"
         known = numbers[np.isfinite(numbers)]
-        column = replace(self.column("number", why), missing=marks)
+        column = replace(self.column("number", why), missing=marks, log=_log_unit(known))
         if not len(known):
             return replace(column, why=f"empty in the first {self.rows:,} rows")
         return self._constant() or self._whole(known, column) or column
@@ -240,6 +242,17 @@ def drop_texts(coded: Coded, marks: Any) -> Coded:
         return coded
     keep = np.array([-1 if value in wanted else i for i, value in enumerate(coded.values)] + [-1], dtype=np.int32)
     return Coded(keep[coded.codes], coded.values)
+
+
+def _log_unit(known: Floats) -> float:
+    """The unit of a logarithmic scale for positive numbers with a long tail; 0 for others.
+
+    Of an exponential distribution the upper half is about six times as wide as the lower one; of a normal one, once.
+    """
+    if len(known) < FEW or known.min() <= 0.0:
+        return 0.0
+    least, middle, most = np.quantile(known, [0.01, 0.5, 0.99])
+    return float(np.quantile(known, 0.05)) if most - middle > LONG * (middle - least) else 0.0
 
 
 def parse_plain(text: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from itertools import islice
 from typing import Any, NamedTuple
@@ -10,11 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gossamer import _checks
-from gossamer._typing import Array
+from gossamer._typing import Array, Floats
+
+#: What `find` says of a row that waited too long.
+OLD = False
 
 
 class Row(NamedTuple):
-    """A row that was shown: its id, when, its features, the prediction, and the key of its model or None."""
+    """A row in a file: its id, when it was shown, its features, the prediction, and the key of its model or None."""
 
     id: Any
     time: float
@@ -24,14 +28,16 @@ class Row(NamedTuple):
 
 
 class HeldInMemory:
-    """Rows in one array, whose slots are used again; ids in the order of their showing."""
+    """Rows in one array, whose slots are used again; ids in the order of their showing. A handle is a slot."""
 
     def __init__(self) -> None:
         self._slots: dict[Any, int] = {}
         self._free: list[int] = []
         self._rows: Array = np.zeros((0, 0))
-        self._more: list[tuple[float, Any, Any]] = []  # time, prediction, key of each slot
-        self._fates: dict[Any, tuple[int, int]] = {}  # what became of ids that are gone, and their number among these
+        self._times: Floats = np.zeros(0)
+        self._predictions: list[Any] = []
+        self._keys: list[Any] = []
+        self._fates: dict[Any, int] = {}  # of ids that are gone: 4 times their number among these, and what became
         self._gone = 0
 
     def __len__(self) -> int:
@@ -44,61 +50,73 @@ class HeldInMemory:
         if self._slots and X.shape[1] != self._rows.shape[1]:
             raise _checks.wrong("Pending", "X", f"of {self._rows.shape[1]} features, as the rows that wait", X.shape)
         if not self._slots:
-            self._rows, self._more, self._free = np.zeros((0, X.shape[1]), dtype=X.dtype), [], []
+            self._rows, self._times = np.zeros((0, X.shape[1]), dtype=X.dtype), np.zeros(0)
+            self._predictions, self._keys, self._free = [], [], []
 
-    def put(self, row: Row, event: int) -> bool:
-        """Add a row; whether one of its id was here already."""
-        again = self._slots.pop(row.id, None)
-        slot = again
-        if slot is None:
-            self._fates.pop(row.id, None)
-            if not self._free:
-                self._grow()
-            slot = self._free.pop()
-        self._slots[row.id] = slot
-        self._rows[slot] = row.x
-        self._more[slot] = row.time, row.prediction, row.key
-        return again is not None
+    def put(self, names: list[Any], time: float, X: Array, predictions: list[Any], keys: list[Any], event: int) -> int:
+        """Add rows; how many have an id that was here already."""
+        again, places, known = 0, list[int](), self._slots
+        for name in names:
+            slot = known.pop(name, None)
+            if slot is None:
+                self._fates.pop(name, None)
+                if not self._free:
+                    self._grow(len(names) - len(places))
+                slot = self._free.pop()
+            else:
+                again += 1
+            known[name] = slot
+            places.append(slot)
+        self._rows[places], self._times[places] = X, time
+        for slot, prediction, key in zip(places, predictions, keys, strict=True):
+            self._predictions[slot], self._keys[slot] = prediction, key
+        return again
 
-    def _grow(self) -> None:
+    def _grow(self, least: int) -> None:
         size = len(self._rows)
-        new = max(64, size // 2)
+        new = max(64, least, size // 2)
         self._rows = np.concatenate([self._rows, np.zeros((new, self._rows.shape[1]), dtype=self._rows.dtype)])
-        self._more += [(0.0, None, None)] * new
+        self._times = np.concatenate([self._times, np.zeros(new)])
+        self._predictions += [None] * new
+        self._keys += [None] * new
         self._free += range(size + new - 1, size - 1, -1)
 
-    def get(self, name: Any) -> Row | None:
-        """The row of an id."""
-        slot = self._slots.get(name)
-        if slot is None:
-            return None
-        time, prediction, key = self._more[slot]
-        return Row(name, time, self._rows[slot], prediction, key)
+    def find(self, names: list[Any], since: float) -> list[Any]:
+        """The handle of each id's row; None where none waits, `OLD` where it was shown before ``since``."""
+        known, times = self._slots, self._times
+        if since == -math.inf:
+            return [known.get(name) for name in names]
+        slots = [known.get(name) for name in names]
+        return [OLD if slot is not None and times[slot] < since else slot for slot in slots]
 
-    def gather(self, rows: list[Row]) -> Array:
+    def gather(self, handles: list[Any]) -> Array:
         """The features of rows that are here."""
-        return np.asarray(self._rows[[self._slots[row.id] for row in rows]])
+        return np.asarray(self._rows[handles])
+
+    def tell(self, handles: list[Any]) -> tuple[list[Any], list[Any]]:
+        """The predictions and the keys of rows that are here."""
+        return [self._predictions[slot] for slot in handles], [self._keys[slot] for slot in handles]
 
     def fate(self, name: Any, limit: int) -> int | None:
         """What became of the row of an id, if it is one of the last ``limit`` that are gone."""
         found = self._fates.get(name)
-        return None if found is None or found[1] <= self._gone - limit else found[0]
+        return None if found is None or found // 4 <= self._gone - limit else found % 4
 
     def remove(self, names: list[Any], fate: int, event: int) -> None:
         """Take rows away."""
-        for name in names:
-            slot = self._slots.pop(name)
-            self._more[slot] = 0.0, None, None
-            self._free.append(slot)
-            self._gone += 1
-            self._fates.pop(name, None)
-            self._fates[name] = fate, self._gone
+        slots = [self._slots.pop(name) for name in names]
+        for slot in slots:
+            self._predictions[slot] = self._keys[slot] = None
+        self._free += slots
+        first = 4 * (self._gone + 1) + fate
+        self._fates.update(zip(names, range(first, first + 4 * len(names), 4), strict=True))
+        self._gone += len(names)
 
     def expire(self, before: float, fate: int, event: int, dry: bool) -> int:
         """Take away the rows that were shown before a time; they are the first."""
         old = []
         for name, slot in self._slots.items():
-            if self._more[slot][0] >= before:
+            if self._times[slot] >= before:
                 break
             old.append(name)
         if not dry:
@@ -119,11 +137,12 @@ class HeldInMemory:
     def state(self, event: int) -> dict[str, Any]:
         """All of it as plain data, in the order of showing."""
         slots = list(self._slots.values())
-        more = [self._more[slot] for slot in slots]
+        predictions, keys = self.tell(slots)
+        fates = [[found % 4 for found in self._fates.values()], [found // 4 for found in self._fates.values()]]
         return {
-            "ids": list(self._slots), "rows": self._rows[slots], "times": np.array([part[0] for part in more]),
-            "predictions": [part[1] for part in more], "keys": [part[2] for part in more],
-            "fates": [list(self._fates), *map(list, zip(*self._fates.values(), strict=True))], "gone": self._gone,
+            "ids": list(self._slots), "rows": self._rows[slots], "times": self._times[slots],
+            "predictions": predictions, "keys": keys, "gone": self._gone,
+            "fates": [list(self._fates), *fates] if self._fates else [[]],
         }  # fmt: skip
 
     def restore(self, state: Any, event: int) -> None:
@@ -134,12 +153,17 @@ class HeldInMemory:
         lengths = {len(ids), len(rows), len(times), len(state["predictions"]), len(state["keys"])}
         good = plain and len(set(ids)) == len(ids) and len(lengths) == 1 and len(names) == len(fates) == len(numbers)
         good = good and isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind == "f"
+        good = good and all(
+            int(fate) in range(4) and int(number) >= 0 for fate, number in zip(fates, numbers, strict=True)
+        )
         if not good or not np.isfinite(rows).all() or np.isnan(times).any() or np.any(np.diff(times) < 0):
             raise _checks.wrong("Pending", "held", "rows by id, in the order of their times", len(ids))
         self._slots = {name: slot for slot, name in enumerate(ids)}
-        self._rows, self._free = rows.copy(), []
-        self._more = list(zip(times.tolist(), state["predictions"], state["keys"], strict=True))
-        self._fates = dict(zip(names, zip(map(int, fates), map(int, numbers), strict=True), strict=True))
+        self._rows, self._times, self._free = rows.copy(), times, []
+        self._predictions, self._keys = list(state["predictions"]), list(state["keys"])
+        self._fates = {
+            name: 4 * int(number) + int(fate) for name, fate, number in zip(names, fates, numbers, strict=True)
+        }
         self._gone = int(state["gone"])
 
 
@@ -183,16 +207,15 @@ class HeldInSQLite:
         if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype != np.float64:
             raise _checks.wrong("Pending", "X", "a matrix of float64, where labels come later", type(X).__name__)
 
-    def put(self, row: Row, event: int) -> bool:
-        """Add a row; whether one of its id was here already."""
-        again = self.get(row.id) is not None
-        if again:
-            self._begin()
-            self._file.execute("UPDATE pending SET gone = ?, rank = 0 WHERE id = ? AND gone IS NULL", (event, row.id))
-        more = json.dumps([row.prediction, row.key])
+    def put(self, names: list[Any], time: float, X: Array, predictions: list[Any], keys: list[Any], event: int) -> int:
+        """Add rows; how many have an id that was here already."""
+        again = 0
         self._begin()
-        values = (row.id, row.time, row.x.tobytes(), more, event)
-        self._file.execute("INSERT INTO pending (id, time, x, more, shown) VALUES (?, ?, ?, ?, ?)", values)
+        for row, name in enumerate(names):
+            change = "UPDATE pending SET gone = ?, rank = 0 WHERE id = ? AND gone IS NULL"
+            again += self._file.execute(change, (event, name)).rowcount
+            values = (name, time, X[row].tobytes(), json.dumps([predictions[row], keys[row]]), event)
+            self._file.execute("INSERT INTO pending (id, time, x, more, shown) VALUES (?, ?, ?, ?, ?)", values)
         return again
 
     def _begin(self) -> None:
@@ -208,9 +231,18 @@ class HeldInSQLite:
         prediction, key = json.loads(found[2])
         return Row(name, found[0], np.frombuffer(found[1]), prediction, key)
 
-    def gather(self, rows: list[Row]) -> Array:
+    def find(self, names: list[Any], since: float) -> list[Any]:
+        """The row of each id; None where none waits, `OLD` where it was shown before ``since``."""
+        rows = map(self.get, names)
+        return [OLD if row is not None and row.time < since else row for row in rows]
+
+    def gather(self, handles: list[Row]) -> Array:
         """The features of rows."""
-        return np.stack([row.x for row in rows])
+        return np.stack([row.x for row in handles])
+
+    def tell(self, handles: list[Row]) -> tuple[list[Any], list[Any]]:
+        """The predictions and the keys of rows."""
+        return [row.prediction for row in handles], [row.key for row in handles]
 
     def fate(self, name: Any, limit: int) -> int | None:
         """What became of the row of an id, if it is one of the last ``limit`` that are gone."""

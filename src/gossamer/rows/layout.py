@@ -30,7 +30,7 @@ class Layout:
         self.starts: dict[str, int] = {}
         self.width = 0
         self.columns = plan.used
-        numbers: list[tuple[int, int, float]] = []  # place, mark, clip
+        numbers: list[tuple[int, int, float, float]] = []  # place, mark, clip, unit
         self.number_of: dict[str, int] = {}
         self.categories: dict[str, Categories] = {}
         for column in self.columns:
@@ -39,15 +39,15 @@ class Layout:
             if column.kind in ("number", "boolean", "mixed"):
                 self.number_of[column.name] = len(numbers)
                 scaled = 0.0 if column.kind == "boolean" else clip
-                numbers.append((start, start + 1 if column.indicator else -1, scaled))
+                numbers.append((start, start + 1 if column.indicator else -1, scaled, column.log))
             elif column.kind == "timestamp":
                 self.number_of[column.name] = len(numbers)
                 count = ("gap" in column.parts) + ("since" in column.parts)
-                numbers += [(start + i, -1, clip) for i in range(count)]
+                numbers += [(start + i, -1, clip, 0.0) for i in range(count)]
             if column.kind in ("category", "mixed"):
                 self.categories[column.name] = Categories(column.places, column.hashed)
         self.places, self.marks = (np.array([row[i] for row in numbers], dtype=np.int64) for i in (0, 1))
-        self.clips = np.array([row[2] for row in numbers], dtype=np.float64)
+        self.clips, self.units = (np.array([row[i] for row in numbers], dtype=np.float64) for i in (2, 3))
         self.weight, self.mean, self.squares = np.zeros((3, len(numbers)))
         self.last = dict.fromkeys((c.name for c in self.columns if c.kind == "timestamp"), math.nan)
         #: How many values of each column were missing, and how many were of another kind, so far.
@@ -80,8 +80,9 @@ class Layout:
         if numbers.shape[1]:
             known = self if learn else self.clone()  # the arrays of a loaded pickle may be read-only
             _core.encode_numbers(
-                numbers, out, self.clips, self.places, self.marks, known.weight, known.mean, known.squares, learn, keep
-            )
+                numbers, out, self.clips, self.units, self.places, self.marks,
+                known.weight, known.mean, known.squares, learn, keep,
+            )  # fmt: skip
         return out
 
     def _check_numbers(self, columns: list[Column], numbers: Floats, learn: bool, strict: bool) -> None:

@@ -14,7 +14,7 @@ from gossamer._locks import Snapshot, exclusive, shared
 from gossamer._stored import Stored
 from gossamer._typing import Array
 from gossamer.rows.clock import parse_duration
-from gossamer.rows.held import HeldInMemory, HeldInSQLite, Row
+from gossamer.rows.held import OLD, HeldInMemory, HeldInSQLite
 
 #: What may become of a row: a label came; it was too old; there were too many.
 FATES = ("joined", "expired", "dropped")
@@ -73,9 +73,7 @@ class Pending(Stored, Snapshot):
         now = self._tick(time)
         self._held.check(X)
         self.event += 1
-        again = 0
-        for row, name in enumerate(names):
-            again += self._held.put(Row(name, now, X[row], predictions[row], extras[row]), self.event)
+        again = self._held.put(names, now, X, predictions, extras, self.event)
         self.counts["shown"] += len(names)
         self.counts["shown_again"] += again
         self.counts["expired"] += self._expire(now)
@@ -92,38 +90,39 @@ class Pending(Stored, Snapshot):
         names = read_ids(self, ids, len(labels))
         now = self._tick(time)
         expired = self._expire(now, dry=True)
-        rows: list[Row] = []
+        found = self._held.find(names, -math.inf if self.ttl is None else now - self.ttl)
         picked: list[int] = []
         taken, fates = set[Any](), dict.fromkeys(("unknown", "repeated"), 0)
         for i, name in enumerate(names):
-            row = None if name in taken else self._held.get(name)
-            if row is not None and not self._is_old(row.time, now):
-                rows.append(row)
+            here = found[i]
+            if here is not None and here is not OLD and name not in taken:
                 picked.append(i)
                 taken.add(name)
             elif name in taken or self._held.fate(name, self.limit) == FATES.index("joined"):
                 fates["repeated"] += 1
-            elif row is None and self._held.fate(name, self.limit) is None:
+            elif here is None and self._held.fate(name, self.limit) is None:
                 fates["unknown"] += 1
+        rows = [found[i] for i in picked]
+        predictions, keys = self._held.tell(rows)
         if rows:
-            more = {} if rows[0].key is None else {"keys": [row.key for row in rows]}
+            more = {} if keys[0] is None else {"keys": keys}
             learn(self._held.gather(rows), labels[picked], **more)
         self.event += 1
         if expired:
             self._expire(now)
-        self._held.remove([row.id for row in rows], FATES.index("joined"), self.event)
+        self._held.remove([names[i] for i in picked], FATES.index("joined"), self.event)
         self._held.forget(self.limit)
         for name, count in {**fates, "joined": len(rows), "expired": expired}.items():
             self.counts[name] += count
         made: list[Any] = [None] * len(names)
-        for i, row in zip(picked, rows, strict=True):
-            made[i] = row.prediction
+        for i, prediction in zip(picked, predictions, strict=True):
+            made[i] = prediction
         return made
 
     @shared
     def knows(self, name: Any) -> bool:
         """Whether a row of this id waits, or has waited lately."""
-        return self._held.get(name) is not None or self._held.fate(name, self.limit) is not None
+        return self._held.find([name], -math.inf)[0] is not None or self._held.fate(name, self.limit) is not None
 
     def _tick(self, time: Any) -> float:
         """The time of a call, which never goes back."""
@@ -132,9 +131,6 @@ class Pending(Stored, Snapshot):
         now = _checks.number(self, "time", time, -math.inf, math.inf)
         self.now = max(self.now, now)
         return self.now
-
-    def _is_old(self, then: float, now: float) -> bool:
-        return self.ttl is not None and now - then > self.ttl
 
     def _expire(self, now: float, dry: bool = False) -> int:
         if self.ttl is None:
@@ -167,6 +163,8 @@ def read_ids(owner: object, ids: Any, count: int) -> list[Any]:
     if not isinstance(names, list) or len(names) != count:
         raise _checks.wrong(owner, "ids", f"one for each row ({count})", np.shape(ids))
     names = [name.item() if isinstance(name, np.generic) else name for name in names]
+    if set(map(type, names)) == {str}:
+        return names
     for name in names:
         if type(name) not in (int, str) or (type(name) is int and not -(2**63) <= name < 2**63):
             raise _checks.wrong(owner, "ids", "ints or texts", name)

@@ -26,6 +26,7 @@ class Column:
     name, kind : its name, and one of ``KINDS``. "mixed" holds numbers and texts: it is a number and a category.
     indicator : of numbers, booleans and mixed columns: whether a feature says where the value is missing.
     places, hashed : of categories: how many have a feature of their own, and how many features the rest share.
+    log : of skewed numbers: the unit from which on they are scaled as logarithms, as asinh(x / log); 0 for none.
     width : of text: the number of hashed features.
     period : of cyclic numbers: 24 for hours.
     parts : of timestamps: some of "gap" (the time since the row before), "day", "week" and "year" (points on circles)
@@ -44,6 +45,7 @@ class Column:
     indicator: bool = False
     places: int = 16
     hashed: int = 4
+    log: float = 0.0
     width: int = 128
     period: float = 24.0
     parts: tuple[str, ...] = CLOCK[:4]
@@ -65,6 +67,7 @@ class Column:
         for name in ("places", "hashed", "width"):
             _checks.whole(self, name, getattr(self, name), 1, WIDEST)
         _checks.number(self, "period", self.period, 0.0, float("inf"))
+        _checks.number(self, "log", self.log, 0.0, float("inf"), "left")
         _checks.one_of(self, "decimal", self.decimal, [".", ","])
         self.parts, self.missing = tuple(self.parts), tuple(self.missing)
         if len(set(self.parts)) < len(self.parts) or not set(self.parts) <= set(CLOCK):
@@ -110,6 +113,7 @@ class Column:
             "text": f"{self.width} hashed",
             "cyclic": f"circle of {self.period:g}",
             "timestamp": ", ".join(self.parts),
+            "number": "logarithmic" if self.log else "",
         }.get(self.kind, "left out" if self.kind in LEFT_OUT else "")
         return ", ".join(part for part in (words, "indicator" if self.indicator else "") if part)
 
@@ -197,7 +201,7 @@ def parse_kind(name: str, text: str, default: Column) -> Column:
         key, equals, value = setting.partition("=")
         if not equals:
             key, value = {"cyclic": "period", "text": "width", "category": "places"}.get(kind, ""), key
-        kinds = {"places": int, "hashed": int, "width": int, "period": float}
+        kinds = {"places": int, "hashed": int, "width": int, "period": float, "log": float}
         try:
             setattr(column, key, kinds[key](value))
         except (KeyError, ValueError):

@@ -15,7 +15,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 CXX_FILES = $(shell find core tests/core -name '*.hpp' -o -name '*.cpp')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-certainty bench-newton bench-auto bench-rows bench-scale bench-video lint format coverage test-oldest test-newest test-bare test-arm test-compilers release-check sanitize fuzz soak kill tsan golden clean serve-demo bench-serve kill-serve hostile-serve
+.PHONY: help demo test test-spark example-spark figures docs dist bench bench-budgets bench-certainty bench-newton bench-auto bench-rows bench-sparse bench-scale bench-video lint format coverage test-oldest test-newest test-bare test-arm test-compilers release-check sanitize fuzz soak kill tsan golden clean serve-demo bench-serve kill-serve hostile-serve
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -127,6 +127,9 @@ bench-auto: $(VENV)/.extra-bench ## the learners without settings: errors (of th
 
 bench-rows: $(VENV)/.extra-bench ## rows as they come: the encoder, late labels, ten messy files beside gradient boosting (some minutes)
 	@$(BIN)/python benchmarks/rows.py $(ARGS)
+
+bench-sparse: $(VENV)/.extra-bench ## sparse rows of a million features: time, memory, errors as of dense rows (GOSSAMER_DATA has a9a)
+	@$(BIN)/python benchmarks/sparse.py $(ARGS)
 
 bench-video: $(VENV)/.extra-bench $(VENV)/.extra-video ## the background subtractor against OpenCV's (GOSSAMER_DATA has the clips)
 	@$(BIN)/python benchmarks/video.py $(ARGS)

@@ -15,8 +15,10 @@
 #include "engine/class_weights.hpp"
 #include "engine/clock.hpp"
 #include "engine/scaler.hpp"
+#include "engine/sparse_scaler.hpp"
 #include "engine/targets.hpp"
 #include "python/arrays.hpp"
+#include "python/rows_border.hpp"
 #include "simd/tiles.hpp"
 
 namespace nb = nanobind;
@@ -58,6 +60,25 @@ template <class T> void bind_sparse(nb::module_& m) {
             }
         },
         "starts"_a, "values"_a, "out"_a, "Write the squared norm of each sparse row.");
+    m.def(
+        "scale_sparse_rows",
+        [](SparseArrays<T> x, std::optional<VectorOut<T>> z, VectorOut<double> mean, VectorOut<double> squares,
+           VectorOut<std::int64_t> touched, double origin, std::int64_t round, double keep, bool divide) {
+            const SparseBatch<T> batch = batch_of(x, 0, "x");
+            const std::size_t rows = count_rows(x), features = mean.size();
+            expect(squares.size(), features, "squares");
+            expect(touched.size(), features, "touched");
+            if (z) expect(z->size(), std::get<2>(x).size(), "z");
+            const Column* columns = std::get<1>(x).data();
+            for (std::size_t i = 0; i < std::get<1>(x).size(); ++i)
+                if (columns[i] < 0 || static_cast<std::size_t>(columns[i]) >= features)
+                    throw std::invalid_argument("The 'x' parameter of the core must have columns of its features.");
+            nb::gil_scoped_release release;
+            scale_sparse_rows<T>(batch, static_cast<std::int64_t>(rows), z ? z->data() : nullptr, {keep, origin}, round,
+                                 divide, mean.data(), squares.data(), touched.data());
+        },
+        "x"_a, "z"_a.none(), "mean"_a, "squares"_a, "touched"_a, "origin"_a, "round"_a, "keep"_a, "divide"_a,
+        "Learn sparse rows in place, and write their values, scaled, to z.");
 }
 
 template <class T> void bind_scaler(nb::module_& m) {
@@ -171,11 +192,23 @@ void bind_targets(nb::module_& m) {
         "The same for the columns of features, here the rows of x, in place; moments: (4, columns), in place.");
 }
 
+// numbers of features after rounds in which some were 0
+void rest(VectorOut<double> mean, VectorOut<double> squares, VectorOut<std::int64_t> touched, double origin,
+          std::int64_t round, double keep) {
+    expect(squares.size(), mean.size(), "squares");
+    expect(touched.size(), mean.size(), "touched");
+    nb::gil_scoped_release release;
+    for (std::size_t j = 0; j < mean.size(); ++j)
+        rest_until({keep, origin}, round, mean.data()[j], squares.data()[j], touched.data()[j]);
+}
+
 }  // namespace
 
 void bind_rows(nb::module_& m) {
     bind_class_weights(m);
     bind_clock(m);
+    m.def("rest_features", &rest, "mean"_a, "squares"_a, "touched"_a, "origin"_a, "round"_a, "keep"_a,
+          "Bring the numbers of sparse features to a round, in place.");
     bind_scores(m);
     bind_targets(m);
     bind_checks<float>(m);

@@ -34,6 +34,8 @@ from gossamer.rules import Rule, as_rule
 
 __all__ = ["Learner"]
 
+#: The most features of sparse rows that are made dense: one has 32 MB then.
+WIDEST = 2**22
 #: Held while the engine of a loaded state is built.
 BUILDING = threading.RLock()
 
@@ -340,6 +342,18 @@ class Learner(Stored):
         if machine is not None:
             return machine.sparse
         return self.kernel.takes_sparse() and not self.budget.space and self._wish != "trees"
+
+    @property
+    def widest(self) -> int:
+        """The most features of sparse rows that are made dense."""
+        return WIDEST
+
+    @property
+    def why_dense(self) -> str:
+        """Why sparse rows are made dense, where they are."""
+        part: Any = self.budget if self.budget.space else self.kernel
+        sparse = self.kernel.takes_sparse() and not self.budget.space
+        return "the rows before were dense" if sparse else f"{type(part).__name__} needs all features"
 
     def _as_table(self, X: Any) -> Any:
         """Validate rows of numbers: a matrix, or sparse rows where they are kept."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import r2_score
 from sklearn.utils import get_tags
@@ -124,6 +125,8 @@ def test_probabilities_of_labels(part):
     assert p.shape == Y.shape
     assert np.array_equal(p, split.predict_proba(X))
     assert np.array_equal(p > 0.5, whole.predict(X) == 1)
+    for j in range(3):  # the order of the scores, without ties
+        assert np.array_equal(rankdata(p[:, j]), rankdata(whole.decision_function(X)[:, j]))
     Z, truth = rows(part, 600, seed=3)
     assert np.mean((whole.predict_proba(Z) - truth) ** 2) < 0.2
     with pytest.raises(ValueError, match="several targets have no intervals and sets"):

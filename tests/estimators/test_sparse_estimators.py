@@ -8,9 +8,11 @@ import pytest
 import scipy.sparse as sp
 from parts import as_they_come
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.feature_extraction.text import HashingVectorizer
 
 import gossamer
-from gossamer import Learner, OnlineClassifier, SILKClassifier, merge, store
+from gossamer import Learner, OnlineClassifier, OnlineScaler, SILKClassifier, merge, pipeline, store
+from gossamer.bank import ModelBank
 from gossamer.budgets import Fourier, Merge, Nystrom, Project
 from gossamer.estimators.base import Online
 from gossamer.kernels import Custom, Gaussian, Linear, Matern, Polynomial
@@ -89,6 +91,27 @@ def test_batches_and_files(part):
         for name, values in answers(whole, S).items():
             assert np.array_equal(getattr(model, name)(S), values)
         assert store.dumps(model) == store.dumps(whole)
+
+
+def test_what_else_they_do():
+    """Probabilities, sets, intervals, p-values, clocks, class weights and several targets: as of dense rows."""
+    X, S, y = data(SILKClassifier)
+    goals = np.column_stack([X @ np.sin(np.arange(30)), X @ np.cos(np.arange(30))])
+    days = np.arange(len(X)) * 86400.0
+
+    def found(R):
+        classifier = SILKClassifier(Gaussian(0.3), budget=12, class_weight="balanced", half_life="7 days")
+        classifier.partial_fit(R, y, time=days)
+        regressor = gossamer.SILKRegressor(Gaussian(0.3), budget=12).partial_fit(R, goals[:, 0])
+        several = gossamer.NewtonRegressor(Gaussian(0.3), budget=12).partial_fit(R, goals)
+        detector = gossamer.SILKDetector(Gaussian(0.3), budget=12).partial_fit(R)
+        return [
+            classifier.predict_proba(R), np.asarray(classifier.predict_set(R)), several.predict(R),
+            np.asarray(regressor.predict_interval(R)), detector.score_pvalue(R),
+        ]  # fmt: skip
+
+    for sparse, dense in zip(found(S), found(X), strict=True):
+        np.testing.assert_allclose(sparse, dense, rtol=1e-9, atol=1e-12)
 
 
 def test_a_third_class():
@@ -184,7 +207,7 @@ def test_forged_points():
     bad = [
         {"starts": starts[:-1]}, {"starts": starts[::-1].copy()}, {"starts": starts + 1}, {"starts": starts[:0]},
         {"columns": columns[:-1]}, {"columns": columns - 30}, {"columns": columns + 30}, {"columns": 29 - columns},
-        {"columns": columns.astype(np.int64)}, {"values": values * np.nan}, {"values": values * 0.0},
+        {"columns": columns.astype(np.int64)}, {"values": values * np.nan},
         {"values": values[:-1]}, {"values": values.astype(int)}, {"values": None}, {"width": 0}, {"width": 2**31},
         {"width": "30"}, {"width": 3},
     ]  # fmt: skip
@@ -206,3 +229,113 @@ def test_fit_of_wide_rows():
     model = SILKClassifier(Linear(), budget=64, n_passes=2).fit(X, y)
     assert model.score(X, y) > 0.9
     assert model.learner_.state().nbytes < 2**16
+
+
+# ------------------------------------------------------------------------------------------- scalers and pipelines
+
+
+@pytest.mark.parametrize("forget", [0.0, 0.03])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scaler(forget, dtype):
+    """Sparse rows are scaled as dense ones without centring; any split, and a file in between, gives the same bits."""
+    S = data(SILKClassifier, rows=200)[1].astype(dtype)
+    S.data[3] = 0.0  # a zero that is written down is a zero
+    for options in ({}, {"with_std": False}, {"squash": True}):
+        dense, whole, split = (OnlineScaler(forget, with_mean=False, **options) for _ in range(3))
+        expected, found = dense.learn_transform(S.toarray()), whole.learn_transform(S)
+        tolerance = 1e-9 if dtype == np.float64 else 1e-5
+        np.testing.assert_allclose(found.toarray(), expected, rtol=tolerance, atol=tolerance)
+        assert found.dtype == dtype
+        parts = []
+        for rows in (slice(1), slice(1, 2), slice(2, 90), slice(90, None)):
+            parts.append(split.learn_transform(S[rows]))
+            split = store.loads(store.dumps(split))
+        assert np.array_equal(sp.vstack(parts).toarray(), found.toarray())
+        assert store.dumps(split) == store.dumps(whole)
+        for name in ("mean_", "var_", "weight_", "n_seen_", "n_features_in_"):
+            np.testing.assert_allclose(getattr(whole, name), getattr(dense, name), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(whole.transform(S).toarray(), dense.transform(S.toarray()), rtol=tolerance)
+
+
+def test_scaler_of_both_kinds():
+    """Dense rows between sparse ones, another ``forget``, and pooled statistics go on as they should."""
+    X, S, _ = data(SILKClassifier, rows=90)
+    dense, mixed = OnlineScaler(0.02, with_mean=False), OnlineScaler(0.02, with_mean=False)
+    for rows, form in ((slice(30), S), (slice(30, 60), X), (slice(60, None), S)):
+        expected, found = dense.learn_transform(X[rows]), mixed.learn_transform(form[rows])
+        np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-9)
+    for scaler, form in ((dense, X), (mixed, S)):
+        scaler.forget = 0.5
+        scaler.partial_fit(form[:20])
+    np.testing.assert_allclose(mixed.var_, dense.var_, rtol=1e-9)
+    assert isinstance(mixed.learn_transform(sp.csr_matrix(S)), sp.csr_matrix)
+
+
+def test_scalers_refuse():
+    """Centring would fill sparse rows; bad rows and forged files change nothing."""
+    _, S, _ = data(SILKClassifier)
+    with pytest.raises(ValueError, match=r"'with_mean' parameter of OnlineScaler must be False for sparse.*center"):
+        OnlineScaler().fit(S)
+    scaler = OnlineScaler(with_mean=False).fit(S)
+    before = store.dumps(scaler)
+    nan, huge = S.copy(), S.copy()
+    nan.data[0], huge.data[0] = np.nan, 1e200
+    for rows in (nan, huge, S[:, :3], S[:0]):
+        with pytest.raises(ValueError, match="'X' parameter of OnlineScaler"):
+            scaler.partial_fit(rows)
+    assert store.dumps(scaler) == before
+    resting = scaler.resting_.to_stored()
+    changes = [
+        {"touched": resting["touched"] + 99}, {"mean": resting["mean"][:3]}, {"squares": -resting["squares"]},
+        {"origin": -1.0}, {"keep": 2.0}, {"round": -1}, {"mean": None},
+    ]  # fmt: skip
+    for change in changes:
+        learned = {**scaler._learned(), "resting_": {**resting, **change}}
+        with pytest.raises(ValueError, match="resting_"):
+            OnlineScaler(with_mean=False)._relearn(learned)
+
+
+def test_pipelines():
+    """Text becomes sparse rows of 2^20 features, is scaled and learned, and the pipeline is stored."""
+    texts = ["great fun", "dull and long", "fun, very good", "long, awful"] * 10
+    y = np.array([1, 0, 1, 0] * 10)
+    model = pipeline(HashingVectorizer(n_features=2**20), OnlineScaler(with_mean=False), SILKClassifier(Linear()))
+    model.partial_fit(texts, y)
+    assert model.predict(["good fun", "dull"]).tolist() == [1, 0]
+    assert model[-1].support_vectors_.shape[1] == 2**20
+
+
+# ---------------------------------------------------------------------------------------------------------- mixtures
+
+
+@pytest.mark.parametrize("part", [gossamer.AutoClassifier, gossamer.AutoRegressor], ids=lambda part: part.__name__)
+def test_auto_without_scaling(part):
+    """Rows that are not scaled stay sparse through all experts: as dense ones, in any split, from a file."""
+    X, S, y = data(part, rows=300)
+    dense, whole, split = (part(scale=False, budget=16) for _ in range(3))
+    expected = whole.predict_learn(S, y)
+    np.testing.assert_allclose(expected, dense.predict_learn(X, y), atol=1e-7)
+    parts = []
+    for rows in (slice(2), slice(2, 130), slice(130, None)):
+        parts.append(split.predict_learn(S[rows], y[rows]))
+        split = store.loads(store.dumps(split))
+    assert np.array_equal(np.concatenate(parts), expected)
+    assert all(sp.issparse(learner.points) for _, _, learner in whole.learner_.experts() if learner.steps)
+    assert np.array_equal(split.predict(X), whole.predict(S))
+
+
+def test_auto_of_wide_rows():
+    """Scaled rows are dense: of many features they are refused, with the way out; unscaled, they are learned."""
+    X = sp.random_array((120, 10**6), density=1e-5, format="csr", rng=np.random.default_rng(0))
+    y = np.arange(120) % 2
+    with pytest.raises(ValueError, match=r"X.*AutoClassifier must be of at most 65536 features.*scale=False"):
+        gossamer.AutoClassifier().partial_fit(X, y)
+    assert gossamer.AutoClassifier(scale=False, budget=16).partial_fit(X, y).predict(X).shape == (120,)
+    with pytest.raises(ValueError, match=r"at most 4194304 features where rows cannot stay sparse .Nystrom needs"):
+        OnlineClassifier(budget=Nystrom(4)).partial_fit(sp.csr_array((2, 5 * 10**6)), [0, 1])
+
+
+def test_banks_refuse_wide_rows():
+    """A bank keeps dense rows, and says so before it takes the memory."""
+    with pytest.raises(ValueError, match="as a bank keeps all features"):
+        ModelBank(SILKClassifier(Linear())).learn(["a"] * 200, sp.csr_array((200, 10**6)), [0, 1] * 100)

@@ -35,7 +35,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from gossamer import _core
-from gossamer.streams import _lines, open_stream
+from gossamer.streams import _libsvm, _lines, open_stream
 
 #: Seconds that no input may take, and what it may add to the memory: a fixed part and a factor of its size.
 SLOW, FIXED, FACTOR = 2.0, 100e6, 20
@@ -264,7 +264,7 @@ def check_lines(rng: random.Random, data: bytes, options: dict) -> None:
                 assert row, "no columns"
                 assert all(type(name) is str for name in row), "names that are no text"
             else:
-                label, indices, values = _lines._sparse(text, 1 << 16)
+                label, indices, values = _libsvm.parse_line(text, 1 << 16)
                 assert len(indices) == len(values), "indices without values"
                 assert sorted(set(indices)) == indices, "indices that do not ascend"
                 assert not indices or 0 <= indices[0] <= indices[-1] <= 1 << 16, "an index beyond"

@@ -188,9 +188,7 @@ class State:
 
 def _plain(value: Any) -> Any:
     """Sparse rows as a dict of arrays, which the store knows."""
-    if not isinstance(value, SparseRows):
-        return value
-    return {"starts": value.starts, "columns": value.columns, "values": value.values, "width": value.width}
+    return value.to_stored() if isinstance(value, SparseRows) else value
 
 
 def _unplain(name: str, value: Any) -> Any:

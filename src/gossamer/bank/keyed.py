@@ -21,6 +21,8 @@ from gossamer.estimators import labels as _labels
 KEYS = (int, str, bytes)
 #: The types of a label.
 LABELS = (str, bool, int, float)
+#: The most values of the sparse rows of a call once they are dense (1 GB of float64).
+MOST_VALUES = 2**27
 
 
 class RowError(NamedTuple):
@@ -254,7 +256,11 @@ def _names(owner: object, keys: Any) -> tuple[list[Any] | Ints, bool]:
 
 
 def _matrix(owner: object, X: Any, count: int, width: int | None, dtype: Any, bad: dict[int, str]) -> Array:
-    X = X.toarray() if issparse(X) else X
+    if issparse(X):
+        if X.ndim == 2 and X.shape[0] * X.shape[1] > MOST_VALUES:
+            rule = f"of at most {MOST_VALUES} values where rows are sparse, as a bank keeps all features"
+            raise _checks.wrong(owner, "X", rule, X.shape)
+        X = X.toarray()
     try:
         rows = _checks.matrix(owner, X, width, finite=False)
     except ValueError as error:

@@ -103,7 +103,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--intercept", dest="fit_intercept", action=argparse.BooleanOptionalAction, default=None,
                        help="learn an offset")  # fmt: skip
     group.add_argument("--scale", action=argparse.BooleanOptionalAction, default=True,
-                       help="scale the features online to mean 0 and deviation 1 (default: yes)")  # fmt: skip
+                       help="scale the features online to mean 0 and deviation 1 (default: yes, but sparse rows are "
+                       "learned as they are)")  # fmt: skip
     group.add_argument("--forget", type=float, default=0.0, metavar="X", help="the scaler looks back 1/X rows")
     group.add_argument("--half-life", metavar="TIME", help="what was learned loses half of its weight in this time: "
                        "7d, '12 hours'; with --time")  # fmt: skip
@@ -193,11 +194,14 @@ def make_encoder(options: argparse.Namespace, stream: Stream, learner: str) -> A
     """What comes before the learner: an encoder of the columns; a scaler, or nothing, where all rows are numbers.
 
     A learner without settings scales numbers itself, and also has experts on unscaled ones. Where there is more than
-    numbers, the encoder scales: places, hashes and circles have a scale of their own.
+    numbers, the encoder scales: places, hashes and circles have a scale of their own. Sparse rows are learned as they
+    are: centred, they would not be sparse.
     """
     from gossamer.estimators import OnlineScaler
     from gossamer.rows import RowEncoder
 
+    if stream.sparse:
+        return None
     scale = options.scale
     if scale and not options.forget and tunes_itself(learner, stream.task):
         scale = not all(column.kind == "number" and not column.indicator for column in stream.schema.plan.used)
@@ -214,12 +218,13 @@ def build(learner: str, options: argparse.Namespace, stream: Stream, encoder: An
     if stream.task != "novelty" and stream.target is None:
         raise _checks.wrong(options.command, "target", f"given for {stream.task}", None)
     try:
-        width = getattr(encoder, "effective_width_", None) or len(stream.names)
-        kernel: Any = make_kernel(options.kernel, given(options), width, options.scale, learner)
+        width = 1 if stream.sparse else getattr(encoder, "effective_width_", None) or len(stream.names)
+        scale = options.scale and not stream.sparse
+        kernel: Any = make_kernel(options.kernel, given(options), width, scale, learner)
         own = {}
         if tunes_itself(learner, stream.task):
             scaled = encoder is not None and getattr(encoder, "scale", True)
-            kernel, own = kernel if options.kernel else None, {"scale": options.scale and not scaled}
+            kernel, own = kernel if options.kernel else None, {"scale": scale and not scaled}
         own |= {"half_life": half_life(options)} if options.half_life is not None else {}
         if options.class_weight is not None:
             own["class_weight"] = class_weight(options.class_weight, stream)

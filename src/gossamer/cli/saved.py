@@ -9,6 +9,7 @@ from gossamer.cli.legacy import convert
 from gossamer.estimators import OnlinePipeline, OnlineScaler
 from gossamer.rows import RowEncoder
 from gossamer.streams import Schema
+from gossamer.streams._indices import read_schema
 
 KIND = "gossamer model"
 
@@ -42,7 +43,7 @@ def read(path: str) -> Saved:
         found = convert(found)
     model = found["model"]
     first = model.steps[0][1]
-    schema = Schema.from_dict(found["schema"])
+    schema = read_schema(found["schema"])
     if len(model.steps) > 1 and isinstance(first, (RowEncoder, OnlineScaler)):
         return Saved(first, OnlinePipeline(model.steps[1:]), str(found["task"]), schema)
     return Saved(None, model, str(found["task"]), schema)

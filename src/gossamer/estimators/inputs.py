@@ -152,8 +152,12 @@ def _by_parts(learner: Learner, X: Any) -> bool:
     return sparse and not learner.takes_sparse and not getattr(learner.kernel, "objects", False)
 
 
-def _csr(owner: object, X: Any) -> Any:
-    return sparse_rows(owner, X) if issparse(X) else X
+def _csr(learner: Learner, X: Any) -> Any:
+    rows = sparse_rows(learner, X) if issparse(X) else X
+    if rows.width > learner.widest:
+        rule = f"of at most {learner.widest} features where rows cannot stay sparse ({learner.why_dense})"
+        raise _checks.wrong(learner, "X", rule, rows.width)
+    return rows
 
 
 def _height(X: Any) -> int:

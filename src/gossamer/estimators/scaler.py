@@ -5,22 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, csr_matrix, issparse, sparray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _core
 from gossamer._locks import Snapshot, exclusive, publish
 from gossamer._scaling import squash
+from gossamer._sparse import SparseRows, longest_row, sparse_rows
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
 from gossamer.clock import as_half_life, check_time, elapse_rows, to_plain
 from gossamer.estimators import inputs
 from gossamer.estimators.loaded import check_names
+from gossamer.estimators.sparse_scaling import Resting, from_stored
 
 #: The largest number of rows that can be counted.
 MOST_ROWS = 2**62
 #: The learned attributes of the scaler: numbers and arrays.
-LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_", "time_")
+LEARNED = ("mean_", "squares_", "weight_", "n_seen_", "n_features_in_", "feature_names_in_", "time_", "resting_")
 
 
 class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -41,7 +44,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     forget : in [0, 1): the share of its weight that the past loses with each row; about the last 1 / forget rows count.
     half_life : the past loses half of its weight in this time (see `gossamer.HalfLife`): keep is 1 - forget times
         2^-(time since the row before / half_life), and the verbs that learn take the ``time`` of each row.
-    with_mean : subtract the mean.
+    with_mean : subtract the mean. Sparse rows cannot be centred: they need False, stay sparse, and are divided only.
     with_std : divide by the deviation.
     squash : draw large values in, z / (1 + z^2)^(1/4), which is the square root of z far from 0: for long tails.
 
@@ -63,6 +66,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
 
     mean_: Floats
     squares_: Floats
+    resting_: Resting
     weight_: float
     n_seen_: int
     n_features_in_: int
@@ -84,14 +88,19 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         self._learn(X, time, fresh=False, scale=False)
         return self
 
-    def learn_transform(self, X: Any, time: Any = None) -> Array:
+    def learn_transform(self, X: Any, time: Any = None) -> Any:
         """Learn each row and scale it with the statistics up to it; equal to row by row, to the bit."""
         return self._learn(X, time, fresh=False, scale=True)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """Scale the rows with the statistics of all rows learned, which stay as they are."""
         known = self._known()
         inputs.names(self, X, fitted=True)
+        if issparse(X):
+            rows = self._sparse(X, known["n_features_in_"])
+            deviation = np.sqrt(known["squares_"][rows.columns] * (1.0 / known["weight_"]))
+            divisor = np.where(deviation > 0.0, deviation, np.inf) if self.with_std else 1.0
+            return _like(X, rows, self._drawn_in((rows.values / divisor).astype(rows.dtype, copy=False)))
         X = self._matrix(X, known["n_features_in_"])
         _checks.all_finite(self, X)
         variance = known["squares_"] * (1.0 / known["weight_"])
@@ -108,10 +117,14 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         return known
 
     @exclusive
-    def _learn(self, X: Any, time: Any, *, fresh: bool, scale: bool) -> Array:
+    def _learn(self, X: Any, time: Any, *, fresh: bool, scale: bool) -> Any:
         """Learn the rows and commit at the end: a failure changes nothing. The rows, scaled if that is wanted."""
         forget = self._check_parameters()
         fresh = fresh or "mean_" not in self.__dict__
+        if issparse(X):
+            if self.half_life is not None or time is not None:
+                raise _checks.wrong(self, "half_life", "None for sparse rows, without times", self.half_life)
+            return self._learn_sparse(X, fresh, 1.0 - forget)
         names = inputs.names(self, X, fitted=not fresh)
         X = self._matrix(X, None if fresh else self.n_features_in_)
         mean, squares = (np.zeros((2, X.shape[1]))) if fresh else (self.mean_.copy(), self.squares_.copy())
@@ -129,8 +142,47 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
             now["n_features_in_"] = int(X.shape[1])
             if names is not None:
                 now["feature_names_in_"] = names
-        publish(self, now, instead_of=LEARNED if fresh else ())
+        publish(self, now, instead_of=LEARNED if fresh else ("resting_",))
         return np.asarray(X if out is None else self._drawn_in(out))
+
+    def _learn_sparse(self, X: Any, fresh: bool, keep: float) -> Any:
+        """The same for sparse rows, which stay so."""
+        rows = self._sparse(X, None if fresh else self.n_features_in_)
+        zeros = np.zeros(rows.width) if fresh else None
+        weight, seen = (0.0, 0) if fresh else (self.weight_, self.n_seen_)
+        resting: Resting | None = None if fresh else self.__dict__.get("resting_")
+        if resting is None or resting.keep != keep:
+            before = (zeros, zeros) if zeros is not None else (self.mean_, self.squares_)
+            resting = Resting.begin(*before, weight, keep)
+        resting, values = resting.learn(rows, self.with_std)
+        mean, squares = resting.settle()
+        if not np.isfinite(squares).all():
+            largest = float(np.abs(rows.values).max())
+            raise _checks.wrong(self, "X", "small enough for its variance to be finite", largest)
+        for _ in range(len(rows)):
+            weight = keep * weight + 1.0
+        now: dict[str, Any] = {"mean_": mean, "squares_": squares, "weight_": weight, "n_seen_": seen + len(rows)}
+        now["resting_"] = resting
+        if fresh:
+            now["n_features_in_"] = rows.width
+        publish(self, now, instead_of=LEARNED if fresh else ())
+        return _like(X, rows, self._drawn_in(values))
+
+    def _sparse(self, X: Any, width: int | None) -> SparseRows:
+        if self.with_mean:
+            rule = "False for sparse rows, which centring would fill (cannot center sparse matrices)"
+            raise _checks.wrong(self, "with_mean", rule, True)
+        rows = sparse_rows(self, X, width)
+        if not len(rows):
+            raise _checks.wrong(self, "X", "at least one row", rows.shape)
+        longest_row(self, rows)
+        return rows
+
+    def _learned(self) -> dict[str, Any]:
+        learned = super()._learned()
+        if "resting_" in learned:
+            learned["resting_"] = learned["resting_"].to_stored()
+        return learned
 
     def _check_parameters(self) -> float:
         forget = _checks.number(self, "forget", self.forget, 0.0, 1.0, "left")
@@ -152,6 +204,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
 
     def _relearn(self, learned: dict[str, Any]) -> None:
         """Validate learned attributes from a file before the core sees them."""
+        resting = learned.pop("resting_", None)
         super()._relearn(learned)
         self._check_parameters()
         if not learned:
@@ -167,6 +220,8 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
                 raise _checks.wrong(self, name, f"{width} finite numbers", found)
         check_names(self, learned.get("feature_names_in_"), width)
         check_time(self, "time_", self.half_life, learned.get("time_"))
+        if resting is not None:
+            self.resting_ = from_stored(self, resting, width)
 
     @property
     def var_(self) -> Floats:
@@ -185,7 +240,14 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = not self.with_mean
         return tags
+
+
+def _like(X: Any, rows: SparseRows, values: Array) -> Any:
+    """Rows with other values, as a CSR array or matrix, whichever X is."""
+    form = csr_array if isinstance(X, sparray) else csr_matrix
+    return form((values, rows.columns, rows.starts), shape=rows.shape)
 
 
 def scaled(X: Array, mean: Floats, variance: Floats, centre: bool, divide: bool) -> Array:

@@ -170,12 +170,14 @@ def _follow(model: Any, scores: Floats, signs: Floats, weights: Any, fades: Any)
 
 
 def probabilities(model: Any, scores: Floats) -> Floats:
-    """The probability of each label, by the links; above 1/2 where the label is predicted."""
+    """The probability of each label, by the links; in the order of the scores, and above 1/2 where the label is
+    predicted, if only by a little."""
     links = model.__dict__.get("_links", np.tile(Link(), (scores.shape[1], 1)))
     p = np.column_stack(
         [Link(*own).probabilities(column) for own, column in zip(links.tolist(), scores.T, strict=True)]
     )
-    return np.where(scores > 0, np.maximum(p, 0.5 + BARELY), np.minimum(p, 0.5 - BARELY))
+    side = 0.5 + BARELY * scores / (1.0 + np.abs(scores))
+    return np.where(scores > 0, np.maximum(p, side), np.minimum(p, side))
 
 
 def check_links(model: Any, learned: dict[str, Any], learner: Any) -> None:

@@ -305,7 +305,7 @@ class Prequential:
         ]
         late = []
         if self._late is not None and inputs.count(self._late[0]):
-            late = [[None if part is None else np.asarray(part).tolist() for part in self._late]]
+            late = [[None if part is None else _plain(part) for part in self._late]]
         seconds = time.perf_counter() - self._start
         sums = {name: list(pair) for name, pair in self._sums.items()}
         names = {"row": self.row, "sums": sums, "window": window, "late": late, "seconds": seconds}
@@ -334,12 +334,29 @@ class Prequential:
         for x, *others in state["late"]:
             y, when = (None if part is None else np.array(part) for part in (*others, None)[:2])
             before: Any = self._late
-            rows = (np.array(x), y, when)
+            rows = (_rows_from(x), y, when)
             self._late = rows if before is None else tuple(map(_stack, before, rows))
         self._tally = Tally(self._positive, state.get("tally", []))
         self._classes, self._bins = set(state.get("classes", [])), Reliability(state.get("bins"))
         self._health.restore(state.get("warned", []))
         self._start = time.perf_counter() - float(state["seconds"])
+
+
+def _plain(X: Any) -> Any:
+    """Rows as JSON data; of sparse ones the arrays of CSR."""
+    if not hasattr(X, "tocsr"):
+        return np.asarray(X).tolist()
+    rows = X.tocsr()
+    return {"csr": [part.tolist() for part in (rows.data, rows.indices, rows.indptr)], "shape": list(rows.shape)}
+
+
+def _rows_from(plain: Any) -> Any:
+    """Rows from `_plain`."""
+    if not isinstance(plain, dict):
+        return np.array(plain)
+    from scipy.sparse import csr_array
+
+    return csr_array(tuple(map(np.array, plain["csr"])), shape=tuple(plain["shape"]))
 
 
 def _stack(first: Any, second: Any) -> Any:

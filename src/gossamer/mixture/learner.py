@@ -16,6 +16,7 @@ import numpy as np
 from gossamer import _checks, _core
 from gossamer._engine.native import Batch
 from gossamer._locks import as_worker, run_shared, shared
+from gossamer._sparse import TABLES, SparseRows, from_array, longest_row, sparse_from_stored, squared_norms, stack
 from gossamer._typing import Array, Floats, Ints
 from gossamer.budgets import Project
 from gossamer.clock import HalfLife, as_half_life, elapse, order_times, read_times, to_plain
@@ -42,6 +43,8 @@ from gossamer.rules import Newton
 
 #: The largest feature whose squares can be summed, in float64 and float32.
 LARGEST = {"d": 1e100, "f": 1e15}
+#: The most features of rows of which all features are kept.
+WIDEST = 2**16
 
 
 class MixedLearner(Learner):
@@ -127,7 +130,7 @@ class MixedLearner(Learner):
         self._weights = self._new_weights(0)
         self._scaling = Scaling.of_width(0)
         self._moments = (0.0, 0.0, 0.0, 0.0)
-        self._memory_rows: Array = np.zeros((0, 0))
+        self._memory_rows: Any = np.zeros((0, 0))
         self._memory_targets, self._memory_weights = np.zeros(0), np.zeros(0)
         self._memory_times, self._time = np.zeros(0), None
 
@@ -141,23 +144,39 @@ class MixedLearner(Learner):
 
     def check_rows(self, X: Any) -> Any:
         """X as it is learned and scored; nothing bad gets past here."""
-        X = _checks.matrix(self, X, self._width, finite=False)
+        X = self._as_table(X)
         if not len(X):
             raise _checks.wrong(self, "X", "at least one row", X.shape)
         if self._dtype is not None and X.dtype != self._dtype:
             with np.errstate(over="ignore"):
                 X = X.astype(self._dtype)
-        if not _core.all_finite(X):
-            raise _checks.not_finite(self, X)
-        largest, limit = float(np.abs(X).max()), LARGEST[X.dtype.char]
+        longest_row(self, X)
+        if isinstance(self._memory_rows, SparseRows) and not isinstance(X, SparseRows):
+            X = from_array(X)
+        values = X.values if isinstance(X, SparseRows) else X
+        largest, limit = float(np.abs(values).max(initial=0.0)), LARGEST[X.dtype.char]
         if largest > limit:
             raise _checks.wrong(self, "X", f"at most {limit:g} in size", largest)
         return X
 
     @property
     def takes_sparse(self) -> bool:
-        """No: scaled rows have no zeros."""
-        return False
+        """Whether sparse rows stay so: those that are scaled have no zeros."""
+        if self._rows:
+            return isinstance(self._memory_rows, SparseRows)
+        return not self.scale and (not self._is_fixed or self._fixed.takes_sparse())
+
+    @property
+    def widest(self) -> int:
+        """The most features of rows that are made dense: every expert keeps points of its own."""
+        return WIDEST
+
+    @property
+    def why_dense(self) -> str:
+        """Why sparse rows are made dense, where they are."""
+        if self.scale:
+            return "scale=False does not scale them, and keeps them sparse"
+        return "the rows before were dense" if self._rows else f"{type(self._fixed).__name__} needs all features"
 
     def settle(self, X: Any) -> None:
         """Nothing: what depends on the data is found by the count of rows."""
@@ -234,16 +253,16 @@ class MixedLearner(Learner):
         """The first experts, with the distances that scaled rows usually have."""
         width = X.shape[1]
         self._fit_rows(width, X.dtype)
-        self._scaling = Scaling.of_width(width)
+        self._scaling = Scaling.of_width(0 if isinstance(X, SparseRows) else width)
         self._memory_rows = X[:0].copy()
-        norm = float(np.dot(X[0].astype(np.float64), X[0].astype(np.float64))) or 1.0
+        norm = float(squared_norms(X[:1].astype(np.float64))[0]) or 1.0
         self._units = (2.0 * width, 2.0 * width, norm) if self.scale else (norm, norm, norm)
         self._experts = [self._new(setting) for setting in first_settings(self.task)]
         self._weights = self._new_weights(len(self._experts))
 
     def _fit_rows(self, width: int, dtype: Any) -> None:
         self._width, self._dtype = width, dtype
-        self._points, self._awake = fit_limits(self.size, self.awake, width, self.memory, self.time)
+        self._points, self._awake = fit_limits(self.size, self.awake, min(width, WIDEST), self.memory, self.time)
         self.budget = Project(self._points)
 
     def _new(self, setting: Setting, trial: int = 0) -> Expert:
@@ -308,7 +327,7 @@ class MixedLearner(Learner):
     def _remember(self, X: Array, y: Floats, weights: Floats | None, times: Floats | None) -> None:
         own = np.ones(len(y)) if weights is None else weights
         most = roster.MEMORY
-        self._memory_rows = np.concatenate([self._memory_rows, X])[-most:]
+        self._memory_rows = stack([self._memory_rows, X])[-most:]
         self._memory_targets = np.concatenate([self._memory_targets, y])[-most:]
         self._memory_weights = np.concatenate([self._memory_weights, own])[-most:]
         if times is not None:
@@ -607,7 +626,9 @@ class MixedLearner(Learner):
     def _relearn(self, learned: dict[str, Any]) -> None:
         if not learned:
             return
-        if isinstance(learned.get("memory_rows"), np.ndarray) and learned["memory_rows"].ndim == 2:
+        if isinstance(learned.get("memory_rows"), dict):
+            learned["memory_rows"] = sparse_from_stored("state.memory_rows", learned["memory_rows"])
+        if isinstance(learned.get("memory_rows"), TABLES) and learned["memory_rows"].ndim == 2:
             self._fit_rows(learned["memory_rows"].shape[1], learned["memory_rows"].dtype)
         check_stored(self, learned)
         learners = learned.pop("learners")

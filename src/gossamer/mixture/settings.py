@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from gossamer._typing import Array
+from gossamer._sparse import SparseRows
 from gossamer.budgets import Budget, Merge, Project
 from gossamer.clock import in_words
 from gossamer.kernels import Gaussian, Kernel, Laplace, Polynomial
+from gossamer.kernels.pairs import distances
 from gossamer.learner import Learner
 from gossamer.losses import Loss
 from gossamer.rules import Newton
@@ -154,12 +155,15 @@ def neighbours(setting: Setting, task: str, scale: bool, fixed: bool) -> list[Se
     return [*found, replace(setting, view=other_view[setting.view])] if scale and setting.view in other_view else found
 
 
-def median_distance(rows: Array) -> float:
+def median_distance(rows: Any) -> float:
     """The median squared distance of rows that differ; 1 if all are equal.
 
     >>> median_distance(np.array([[0.0], [1.0], [3.0]]))
     4.0
     """
-    found = pdist(np.asarray(rows, dtype=np.float64), "sqeuclidean")
+    if isinstance(rows, SparseRows):
+        found = distances(rows, rows, "sqeuclidean")[np.triu_indices(len(rows), 1)]
+    else:
+        found = pdist(np.asarray(rows, dtype=np.float64), "sqeuclidean")
     positive = found[found > 0]
     return float(np.median(positive)) if len(positive) else 1.0

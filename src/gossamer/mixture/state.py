@@ -12,7 +12,8 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._engine.state import State
-from gossamer._typing import Array, Floats
+from gossamer._sparse import TABLES, SparseRows
+from gossamer._typing import Floats
 from gossamer.clock import check_time
 from gossamer.learner import Learner
 from gossamer.losses import OneVsRest
@@ -42,7 +43,7 @@ class MixedState:
     squares: Floats
     count: float
     moments: tuple[float, float, float, float]  # of the targets
-    memory_rows: Array
+    memory_rows: Any  # an array, or sparse rows
     memory_targets: Floats
     memory_weights: Floats
     settings: list[Setting]
@@ -58,7 +59,7 @@ class MixedState:
     memory_times: Floats | None = None
 
     @property
-    def points(self) -> Array:
+    def points(self) -> Any:
         """Some rows of the kind that is learned."""
         return self.memory_rows
 
@@ -98,11 +99,14 @@ class MixedState:
 
     def padded(self, width: int) -> MixedState:
         """The state for rows with columns of zeros at their end, up to this width."""
+        experts = [None if state is None else state.padded(width) for state in self.experts]
+        if isinstance(self.memory_rows, SparseRows):
+            return self.replace(memory_rows=self.memory_rows.padded(width), experts=experts)
         more = width - len(self.mean)
         rows, row = ((0, 0), (0, more)), (0, more)
         return self.replace(
             mean=np.pad(self.mean, row), squares=np.pad(self.squares, row), memory_rows=np.pad(self.memory_rows, rows),
-            experts=[None if state is None else state.padded(width) for state in self.experts],
+            experts=experts,
         )  # fmt: skip
 
     def to_stored(self, learners: list[Learner]) -> dict[str, Any]:
@@ -110,6 +114,8 @@ class MixedState:
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("settings", "experts", "kind")}
         found = {name: value for name, value in found.items() if name not in TIMED or value is not None}
         settings = [(s.width, s.forgetting, s.noise, s.view) for s in self.settings]
+        rows = self.memory_rows
+        found["memory_rows"] = rows.to_stored() if isinstance(rows, SparseRows) else rows
         return {**found, "settings": settings, "learners": learners}
 
 
@@ -134,21 +140,24 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
         if not (isinstance(found, list) and len(found) == many and all(type(t) is int and t >= 0 for t in found)):
             raise _checks.wrong(owner, name, f"{many} ints, none negative", found)
     memory = stored["memory_rows"]
-    if not (isinstance(memory, np.ndarray) and memory.ndim == 2 and memory.dtype in (np.float32, np.float64)):
+    if not (isinstance(memory, TABLES) and memory.ndim == 2 and memory.dtype in (np.float32, np.float64)):
         raise _checks.wrong(owner, "memory_rows", "rows of floats", memory)
     rows, width = memory.shape
     if rows != min(stored["rows"], roster.MEMORY) or not width:
         raise _checks.wrong(owner, "memory_rows", f"the last rows, at most {roster.MEMORY}", memory.shape)
+    if isinstance(memory, SparseRows) and owner.scale:
+        raise _checks.wrong(owner, "memory_rows", "rows of floats where they are scaled", memory.shape)
+    values, moments = (memory.values, 0) if isinstance(memory, SparseRows) else (memory, width)
     shapes: dict[str, tuple[int, ...]] = {
-        "mean": (width,), "squares": (width,), "memory_targets": (rows,), "memory_weights": (rows,), "weights": (many,),
-        "credits": (many,), "memory_rows": memory.shape,
+        "mean": (moments,), "squares": (moments,), "memory_targets": (rows,), "memory_weights": (rows,),
+        "weights": (many,), "credits": (many,), "memory_rows": values.shape,
         **{name: (many, opinion_numbers(owner.kind)) for name in ("opinions", "sleeping")},
     }  # fmt: skip
     if owner.half_life is not None:
         shapes["memory_times"] = (rows,)
         check_time(owner, "time", owner.half_life, stored["time"])
     for name, shape in shapes.items():
-        _check_array(owner, name, stored[name], shape)
+        _check_array(owner, name, values if name == "memory_rows" else stored[name], shape)
     weights = stored["weights"]
     opinions_are_sound = all(sound(owner.kind, stored[name]) for name in ("opinions", "sleeping"))
     if not ((weights > 0).all() and abs(float(weights.sum()) - 1.0) < 1e-6) or not opinions_are_sound:

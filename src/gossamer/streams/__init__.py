@@ -17,7 +17,8 @@ from gossamer import _checks
 from gossamer.streams._chunk import BadRowError, Chunk, Options
 from gossamer.streams._csv import CSVStream, check_delimiter
 from gossamer.streams._find import infer_task
-from gossamer.streams._lines import LABEL, JSONStream, LIBSVMStream
+from gossamer.streams._libsvm import LABEL, LIBSVMStream
+from gossamer.streams._lines import JSONStream
 from gossamer.streams._magic import PARQUET, identify
 from gossamer.streams._memory import TARGET, MemoryStream, array_columns, frame_columns
 from gossamer.streams._parquet import ParquetStream
@@ -45,7 +46,7 @@ def open_stream(
     delimiter: str | None = None, header: bool | None = None, decimal: str | None = None, encoding: str | None = None,
     na_values: Sequence[str | float] = (), n_features: int | None = None, max_features: int = FEATURES,
     position: Mapping[str, Any] | None = None, schema: Schema | None = None, encode: bool = True,
-    bad_rows: str = "error", time: str | None = None,
+    bad_rows: str = "error", time: str | None = None, sparse: bool | None = None,
 ) -> Stream:  # fmt: skip
     """Open rows of any kind: an iterator of `Chunk`, in constant memory.
 
@@ -73,6 +74,7 @@ def open_stream(
     n_features : of LIBSVM; otherwise the largest index of the first rows.
     max_features : data with more features are refused, before they take memory: rows are dense, and each feature takes
         some hundred bytes besides. Reading takes at most 100 MB and 20 times the size of the file, whatever is in it.
+        Sparse rows may have up to 2^31 features unless a limit is given.
     position : where to go on: the ``position`` of a chunk, or of a stream, of the same source. What the columns are
         comes from there; the parameters on how to read (``missing``, ``chunk_rows``) are given again.
     schema : what the columns are, instead of finding out: the ``schema`` of another stream. Its features must be there;
@@ -83,6 +85,8 @@ def open_stream(
         first row must be good.
     time : the column that says when each row came: a date or a number of seconds. It is a feature as others, and the
         ``time`` of a chunk has its values, for models that forget by the clock.
+    sparse : of LIBSVM: whether rows come as CSR arrays of their non-zeros. None: where there are at least 1,024
+        features, and the first rows take a quarter of the memory or less so.
 
     Examples
     --------
@@ -101,7 +105,7 @@ def open_stream(
 
     def options(goal: str | int | None) -> Options:
         return Options(goal, columns, ignore, kinds or {}, task, missing, chunk_rows, categories, position, schema,
-                       na_values, max_features, encode, bad_rows, time)  # fmt: skip
+                       na_values, max_features, encode, bad_rows, time, sparse)  # fmt: skip
 
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source

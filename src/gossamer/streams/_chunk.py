@@ -37,11 +37,13 @@ class Options:
     encode: bool = True
     bad_rows: str = "error"
     time: str | None = None
+    sparse: bool | None = None
 
     def __post_init__(self) -> None:
         _checks.one_of("open_stream", "missing", self.missing, ["fill", "error", "skip"])
         _checks.one_of("open_stream", "bad_rows", self.bad_rows, ["error", "skip"])
         _checks.one_of("open_stream", "encode", self.encode, [False, True])
+        _checks.one_of("open_stream", "sparse", self.sparse, [None, False, True])
         if self.task is not None:
             _checks.one_of("open_stream", "task", self.task, TASKS)
         _checks.whole("open_stream", "chunk_rows", self.chunk_rows, 1)
@@ -89,7 +91,8 @@ class Chunk:
     Attributes
     ----------
     X : the features, a C-ordered float64 array of shape (rows, features); with ``encode=False`` the columns as they
-        are, a `gossamer.rows.Table`, for a model that begins with a `gossamer.RowEncoder`.
+        are, a `gossamer.rows.Table`, for a model that begins with a `gossamer.RowEncoder`; of a sparse stream a CSR
+        array of SciPy.
     y : the targets (str, int64, bool or float64), or None.
     rows : the number of each row in its source, the first data row being 1.
     names : the names of the features.
@@ -101,7 +104,7 @@ class Chunk:
     X: Any
     y: Array | None
     rows: Ints
-    names: list[str]
+    names: Sequence[str]
     _place: dict[str, Any] = field(repr=False)
     _encoder: RowEncoder | None = field(repr=False, default=None)
     time: Floats | None = None
@@ -112,7 +115,7 @@ class Chunk:
         return self._place if self._encoder is None else {**self._place, "encoder": pack(self._encoder)}
 
     def __len__(self) -> int:
-        return len(self.X)
+        return len(self.rows)
 
 
 @dataclass
@@ -127,7 +130,7 @@ class Block:
     values: dict[str, Values]
     starts: Ints
     lines: Ints | None = None
-    X: Floats | None = None
+    X: Any = None
     error: ValueError | None = None
 
     def cut(self, rows: int, error: ValueError) -> Block:

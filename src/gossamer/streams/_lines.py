@@ -1,17 +1,12 @@
-"""Formats with a row per line: JSON lines and LIBSVM."""
+"""Formats with a row per line, and JSON lines."""
 
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import replace
-from operator import ge
 from typing import Any
 
 import numpy as np
 
-from gossamer import _checks
-from gossamer.rows.table import Values, coded_numbers
 from gossamer.streams._chunk import BadRowError, Block, Options
 from gossamer.streams._csv import BOM, LONGEST
 from gossamer.streams._find import check_width, repeated
@@ -24,7 +19,6 @@ from gossamer.streams._stream import Stream
 TEXT = 1 << 21
 #: Longer JSON texts are counted before they are parsed: a value of two bytes becomes an object of seventy.
 LARGE = 1 << 20
-LABEL = "label"
 WIDER = Setting("max_features=", "max_features")
 
 
@@ -237,137 +231,3 @@ def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=_different)
-
-
-class LIBSVMStream(LineStream):
-    """Rows of a LIBSVM file, ``label index:value ...``, as dense rows; see `open_stream`.
-
-    Indices begin at 1, or at 0 if a 0 is among the first rows. The number of features is ``n_features``, or the
-    largest index of the first rows. A missing index is 0.
-    """
-
-    format = "libsvm"
-    plain = True
-
-    def __init__(self, source: Source, options: Options, n_features: int | None = None) -> None:
-        self._width, self._base = 0, 1
-        self._highest = options.max_features
-        if n_features is not None:
-            self._width = _checks.whole("open_stream", "n_features", n_features, 1)
-            options = replace(options, max_features=max(options.max_features, self._width))
-            self._highest = options.max_features
-        self._marks = np.array(options.na_numbers)
-        if options.target is None and options.columns is None:
-            options = replace(options, ignore=[*options.ignore, LABEL])
-        super().__init__(options=options, source=source)
-
-    def _begin(self, at: Any) -> None:
-        super()._begin(at)
-        if at is not None:
-            self._width, self._base = int(at["width"]), int(at["base"])
-            self._highest = max(self._highest, self._width)
-
-    def _mark(self, start: int, line: int) -> Any:
-        return {**super()._mark(start, line), "width": self._width, "base": self._base}
-
-    def _sample(self) -> dict[str, Sampled]:
-        texts = self._first_lines()
-        labels: list[float] = []
-        highest, lowest = 0, 1
-        if self._options.schema is not None:
-            known = [int(column.name) for column in self._options.schema.features if column.name.isdecimal()]
-            self._highest = max([self._highest, *known])
-        for i, text in enumerate(texts):
-            try:
-                label, indices, _ = _sparse(text, self._highest)
-            except ValueError as error:
-                if not labels:
-                    raise self._broken(1, self._held[i][1], error) from None
-                break
-            labels.append(label)
-            if indices:
-                highest, lowest = max(highest, indices[-1]), min(lowest, indices[0])
-        if self._options.schema is not None:
-            lowest, highest = min([1, *known]), max([1, *known])
-        self._base = lowest
-        self._width = self._width or max(1, highest + 1 - lowest)
-        names = [str(i + lowest) for i in range(self._width)]
-        return {LABEL: Sampled(np.array(labels), "number"), **dict.fromkeys(names, Sampled(np.zeros(0), "number"))}
-
-    def _broken(self, row: int, line: int, error: ValueError) -> ValueError:
-        return broken(f"{self.name}, row {row} (line {line}): must be 'label index:value ...'", error)
-
-    def _settle(self) -> None:
-        target = self.schema.target
-        if target is not None and target.name != LABEL:
-            raise _checks.wrong("open_stream", "target", "'label' in LIBSVM, or left out", target.name)
-        for column in self.schema.features:
-            if column.kind != "number" or column.name == LABEL:
-                rule = "among the indices, whose values are numbers, in LIBSVM"
-                raise _checks.wrong("open_stream", "columns", rule, column.name)
-        # where each index goes; -1 for those that are not used
-        self._places = np.full(self._width, -1)
-        for slot, name in enumerate(self.schema.names):
-            self._places[int(name) - self._base] = slot
-
-    def _read(self, rows: int) -> Block | None:
-        texts, starts, lines = self._lines(rows)
-        if not texts:
-            return None
-        labels: list[float] = []
-        which: list[int] = []
-        counts: list[int] = []
-        values: list[float] = []
-        error = None
-        for text in texts:
-            number, line = self._row + len(labels) + 1, int(lines[len(labels)])
-            try:
-                label, indices, entries = _sparse(text, self._highest)
-            except ValueError as problem:
-                error = self._broken(number, line, problem)
-                break
-            if indices and not (self._base <= indices[0] and indices[-1] < self._base + self._width):
-                known = f"among the indices {self._base} to {self._base + self._width - 1} ("
-                rule = (known, Setting("n_features=", "n_features"), " allows more)")
-                wrong = indices[-1] if indices[0] >= self._base else indices[0]
-                error = self.bad(number, str(wrong), rule, wrong, line)
-                break
-            labels.append(label)
-            which += indices
-            values += entries
-            counts.append(len(indices))
-        X = np.zeros((len(labels), len(self.schema.names)))
-        places = self._places[np.array(which, dtype=np.int64) - self._base]
-        used = places >= 0
-        numbers, goals = np.array(values, dtype=np.float64), np.array(labels, dtype=np.float64)
-        if len(self._marks):
-            numbers, goals = (np.where(np.isin(part, self._marks), np.nan, part) for part in (numbers, goals))
-        X[np.repeat(np.arange(len(labels)), counts)[used], places[used]] = numbers[used]
-        count = len(labels)
-        target = self.schema.target
-        columns: dict[str, Values] = {}
-        if target is not None:
-            columns[target.name] = coded_numbers(goals) if target.kind in ("text", "date") else goals
-        return Block(count, columns, starts[: count + 1], lines[: count + 1], X, error)
-
-
-def _sparse(text: bytes, highest: int) -> tuple[float, list[int], list[float]]:
-    """Label, indices and values of a line."""
-    line = text.split(b"#", 1)[0]
-    first, *pairs = line.split(None, highest + 2) or [b""]  # more cannot ascend
-    if len(pairs) > highest + 1:
-        raise BadRowError(f"it has more than {highest + 1} entries (", WIDER, " allows more)")
-    if b"_" in line or b":" in first:  # Python would take 1_0 for a number
-        raise ValueError(f"{first[:40].decode(errors='replace')!r} is not a label, or there is an underscore")
-    label = float(first)
-    if any(pair.count(b":") != 1 for pair in pairs):
-        raise ValueError("it has something other than index:value")
-    flat = b" ".join(pairs).replace(b":", b" ").split()
-    indices, values = list(map(int, flat[::2])), list(map(float, flat[1::2]))
-    if len(indices) != len(pairs) or len(values) != len(pairs):
-        raise ValueError("it has an index or a value too few")
-    if indices and (indices[0] < 0 or indices[-1] > highest or any(map(ge, indices, indices[1:]))):
-        raise BadRowError(f"its indices do not ascend from 0 to at most {highest} (", WIDER, " allows more)")
-    if any(map(math.isinf, values)) or math.isinf(label):
-        raise ValueError("it has a number that is not finite")
-    return label, indices, values

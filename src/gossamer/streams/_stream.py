@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from gossamer import _checks
 from gossamer._locks import exclusive, shared
@@ -18,6 +19,7 @@ from gossamer.rows.parse import parse_number
 from gossamer.streams._chunk import BadRowError, Block, Chunk, Options, pack
 from gossamer.streams._describe import Seen, describe, look
 from gossamer.streams._find import Names, find_schema
+from gossamer.streams._indices import read_schema
 from gossamer.streams._schema import Misfit, Rule, Sampled, Schema, Setting
 
 #: The version of a position; a stream refuses the positions of other versions.
@@ -50,6 +52,8 @@ class Stream:
     bounded = True
     #: Whether all rows are numbers without gaps, which need no encoder.
     plain = False
+    #: Whether rows come as CSR arrays, of their non-zeros only.
+    sparse = False
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -70,7 +74,7 @@ class Stream:
             if position.get("format") != self.format or position.get("version") != VERSION:
                 rule = f"one that a stream of format {self.format!r} gave"
                 raise _checks.wrong("open_stream", "position", rule, dict(position))
-            self.schema = Schema.from_dict(position.get("schema"))
+            self.schema = read_schema(position.get("schema"))
             self._row = _checks.whole("position", "row", position.get("row"), 0)
             try:
                 if "left_out" in position:
@@ -133,7 +137,7 @@ class Stream:
     # ----------------------------------------------------------------------------------------------- what users see
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> Sequence[str]:
         """The names of the features."""
         return self.schema.names
 
@@ -307,7 +311,7 @@ class Stream:
         found: Any
         if block.X is not None:
             found, misfits = block.X, list[Misfit]()
-            gone = np.isnan(block.X).any(axis=1)
+            gone = find_gaps(block.X)
         else:
             found, misfits = schema.table(rows, block.values, strict)
             gone = _gaps(found) if strict else np.zeros(rows, dtype=np.bool_)
@@ -344,7 +348,7 @@ class Stream:
         self._error = error
         if not keep.any():
             return None
-        if not (len(found) == len(keep) and keep.all()):
+        if not (block.rows == len(keep) and keep.all()):
             found, numbers = found[:rows][keep], numbers[keep]
             times = None if times is None else times[:rows][keep]
         if self.encoder is not None:
@@ -355,9 +359,20 @@ class Stream:
 
     def _first_gap(self, found: Any, row: int) -> str:
         """The first column that has nothing in a row."""
+        if issparse(found):
+            return str(self.schema.names[int(found.indices[np.argmax(np.isnan(found.data))])])
         if not isinstance(found, Table):
-            return self.schema.names[int(np.argmax(np.isnan(found[row])))]
+            return str(self.schema.names[int(np.argmax(np.isnan(found[row])))])
         return next(name for name in found.columns if _gaps(found[row : row + 1], name)[0])
+
+
+def find_gaps(X: Any) -> Bools:
+    """Which rows have a missing value."""
+    if not issparse(X):
+        return np.asarray(np.isnan(X).any(axis=1))
+    gone = np.zeros(X.shape[0], dtype=np.bool_)
+    gone[np.searchsorted(X.indptr, np.flatnonzero(np.isnan(X.data)), side="right") - 1] = True
+    return gone
 
 
 def _gaps(table: Table, name: str | None = None) -> Bools:

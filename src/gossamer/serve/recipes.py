@@ -20,9 +20,15 @@ from gossamer.serve.rows import Label, check_columns, short
 
 #: The model of a task where a request names none.
 DEFAULTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "classification": ("AutoClassifier", {"budget": 128}),
+    "regression": ("AutoRegressor", {"budget": 128}),
+    "novelty": ("SILKDetector", {"budget": 128, "nu": 0.05}),
+}
+#: The same for a model per key, of which there may be many: one learner instead of a mixture of them.
+DEFAULTS_PER_KEY: dict[str, tuple[str, dict[str, Any]]] = {
+    **DEFAULTS,
     "classification": ("NewtonClassifier", {"budget": 128}),
     "regression": ("NewtonRegressor", {"budget": 128}),
-    "novelty": ("SILKDetector", {"budget": 128, "nu": 0.05}),
 }
 #: Parameters of passes over stored data, or matrices, which a stream does not have.
 HIDDEN = ("self", "n_passes", "shuffle", "cost", "weights", "products", "differences")
@@ -90,7 +96,8 @@ def check_recipe(recipe: Recipe) -> Recipe:
 
 def make_model(recipe: Recipe, task: str, width: int) -> Any:
     """The estimator, pipeline or bank of a recipe, all its parameters checked."""
-    name, params = DEFAULTS[task] if recipe.learner == "auto" else (recipe.learner, {})
+    defaults = DEFAULTS if recipe.key is None else DEFAULTS_PER_KEY
+    name, params = defaults[task] if recipe.learner == "auto" else (recipe.learner, {})
     kind = learners()[name]
     taken = {key: value for key, value in inspect.signature(kind.__init__).parameters.items() if key not in HIDDEN}
     for key, value in recipe.params.items():
@@ -102,6 +109,9 @@ def make_model(recipe: Recipe, task: str, width: int) -> Any:
         params.setdefault("kernel", f"gaussian:gamma={1.0 / width!r}")
     if "budget" in taken and taken["budget"].default is None:
         params.setdefault("budget", 100_000 if name.startswith("Additive") else 256)
+    scales = "scale" in taken  # inside
+    if scales:
+        params.setdefault("scale", recipe.scale)
     made = kind(**params)
     budget = made._start().budget  # checks all parameters
     if budget is None or isinstance(budget, Unlimited):
@@ -111,7 +121,7 @@ def make_model(recipe: Recipe, task: str, width: int) -> Any:
     size = getattr(budget, "size", None)
     if not name.startswith("Additive") and isinstance(size, int) and size > LARGEST_BUDGET:
         raise _checks.wrong("model", "budget", f"at most {LARGEST_BUDGET} points", size)
-    model = pipeline(OnlineScaler(), made) if recipe.scale else made
+    model = pipeline(OnlineScaler(), made) if recipe.scale and not scales else made
     return model if recipe.key is None else ModelBank(model, threads=1, classes=recipe.classes)
 
 

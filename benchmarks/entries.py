@@ -272,7 +272,7 @@ def explicit(name: str, budget: Budget) -> list[Entry]:
 def second_order(name: str, budget: Budget) -> Entry:
     """Newton with a budget, for classes and numbers."""
     space = {
-        "width": WIDTHS, "noise": (0.01, 3.0), "forgetting": [1.0, 0.9999, 0.999, 0.99, 0.95],
+        "width": WIDTHS, "noise": (0.01, 3.0), "forgetting": [1.0, 0.99999, 0.9999, 0.9997, 0.999, 0.997, 0.99, 0.97],
         "loss": ["squared_hinge", "logistic"], "linear": [0.0] if isinstance(budget, Merge) else LINEAR,
     }  # fmt: skip
     usual = {"width": 1.0, "noise": 0.1, "forgetting": 1.0, "loss": "squared_hinge", "linear": 0.0}
@@ -286,6 +286,7 @@ GOSSAMER = [
     second_order("Newton, Project(256)", Project(256)),
     second_order("Newton, Project(500)", Project(500)),
     second_order("Newton, Merge(100)", Merge(100)),
+    second_order("Newton, Merge(500)", Merge(500)),
     *implicit("SILK, Project(100)", Project(100)),
     *implicit("SILK, Project(500)", Project(500)),
     *implicit("SILK, Project(100), a row a call", Project(100), OneRow)[:1],  # the engine's row has no detector's level

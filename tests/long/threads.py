@@ -378,7 +378,7 @@ def subtractor(**options: Any) -> Subject:
 
 def stream() -> Subject:
     """Threads that take chunks from one stream: each row goes to one of them."""
-    text = ("a,b,y\n" + "".join(f"{i},{i % 7},{i % 2}\n" for i in range(3000))).encode()
+    text = ("a,b,y\n" + "".join(f"{i}.5,{i % 7},{i % 2}\n" for i in range(3000))).encode()
     opened = [open_stream(text, target="y", chunk_rows=16)]
     taken: list[int] = []
     subject = Subject({}, lambda: opened[0].rows_read)
@@ -391,7 +391,7 @@ def stream() -> Subject:
             opened[0] = open_stream(text, target="y", chunk_rows=16)
             return
         check(len(chunk) == 16 or chunk.rows[-1] == 3000, "a whole chunk")
-        check(bool((chunk.X[:, 0] == chunk.rows - 1).all()), "rows under their numbers")
+        check(bool((chunk.X[:, 0] == chunk.rows - 0.5).all()), "rows under their numbers")
         taken.append(len(chunk))
 
     subject.verbs = {"take": take, "ask": lambda _: (opened[0].position, opened[0].names, opened[0].kinds)}

@@ -53,7 +53,7 @@ def summarize_checkpoint(value: dict[str, Any]) -> dict[str, Any]:
         "options": ", ".join(f"{name} {one}" for name, one in given.items()),
         "records": len(records),
         "metrics": metrics,
-        "late rows": sum(len(rows) for rows, _ in evaluation.get("late") or []),
+        "late rows": sum(len(rows) for rows, *_ in evaluation.get("late") or []),
         "schema": _columns(position["schema"]),
         "encoder": value.get("encoder"),
         "model": value["model"],

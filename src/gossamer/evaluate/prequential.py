@@ -1,4 +1,7 @@
-"""Prequential evaluation: predict each row, then learn it, and keep count."""
+"""Prequential evaluation: predict each row, then learn it, and keep count.
+
+The file is long because one class has all verbs of an evaluation, with its state.
+"""
 
 from __future__ import annotations
 

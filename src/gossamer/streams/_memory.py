@@ -15,6 +15,9 @@ from gossamer.streams._chunk import Block, Options
 from gossamer.streams._schema import SAMPLE, Sampled, as_number
 from gossamer.streams._stream import Stream
 
+#: What a value may be.
+PLAIN = "a number, a boolean, a text or a date"
+
 TARGET = "target"
 
 
@@ -73,13 +76,17 @@ def typed_block(
             values[name] = as_values(column, kind)
         except Misplaced as bad:
             target = stream.schema.target
+            rule, place, got = f"a {kind}, as in the rows before", bad.row, bad.got
+            take: Callable[[Any, str], Values] = as_values
             if stream._options.missing == "fill" and (target is None or name != target.name):
-                values[name] = as_mixed(column, name)
-                continue
-            line = None if lines is None else int(lines[bad.row])
-            rule = f"a {kind}, as in the rows before"
-            wrong.append((bad.row, stream.bad(stream.rows_read + bad.row + 1, name, rule, bad.got, line)))
-            values[name] = as_values(column[: bad.row], kind)
+                try:
+                    values[name] = as_mixed(column, name)
+                    continue
+                except Misplaced as strange:
+                    rule, place, got, take = PLAIN, strange.row, strange.got, as_mixed
+            line = None if lines is None else int(lines[place])
+            wrong.append((place, stream.bad(stream.rows_read + place + 1, name, rule, got, line)))
+            values[name] = take(column[:place], kind)
     block = Block(len(starts) - 1, values, starts, lines)
     return block.cut(*min(wrong, key=lambda each: each[0])) if wrong else block
 
@@ -140,8 +147,13 @@ def _series(series: Any) -> Array:
 
 def as_mixed(column: Any, name: str) -> Values:
     """Values of several types as texts, whatever types a chunk happens to have."""
-    objects = column if isinstance(column, list) else column.tolist()
-    return Coded.of([as_text(value, name, row, "open_stream") for row, value in enumerate(objects)])
+    texts: list[str | None] = []
+    for row, value in enumerate(column if isinstance(column, list) else column.tolist()):
+        try:
+            texts.append(as_text(value, name, row, "open_stream"))
+        except ValueError:
+            raise Misplaced(row, value) from None
+    return Coded.of(texts)
 
 
 def sampled(name: str, column: Any, fail: Callable[..., ValueError], cope: bool = False) -> Sampled:
@@ -157,7 +169,10 @@ def sampled(name: str, column: Any, fail: Callable[..., ValueError], cope: bool 
         values = as_values(column, kind)
     except Misplaced as bad:
         if cope:
-            return Sampled(as_mixed(column, name), None)
+            try:
+                return Sampled(as_mixed(column, name), None)
+            except Misplaced as strange:
+                raise fail(strange.row + 1, name, PLAIN, strange.got) from None
         raise fail(bad.row + 1, name, f"a {kind}, as in the rows before", bad.got) from None
     if kind == "text" and isinstance(values, Coded):
         kind = "date" if all(as_number(value, "date") < np.inf for value in values.values) else kind

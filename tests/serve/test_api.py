@@ -16,7 +16,8 @@ import pytest
 from hubs import stream
 from load import request
 
-from gossamer import OnlineScaler, SILKRegressor, from_bytes, pipeline
+from gossamer import OnlineScaler, SILKRegressor, from_bytes, load, pipeline
+from gossamer.cli import main
 from gossamer.serve import AsyncClient, Background, Client, Limits, ServerError
 from gossamer.serve.api import ROUTES
 from gossamer.serve.app import SECURITY
@@ -220,7 +221,9 @@ def test_what_comes_with_predictions(server):
 def test_models_move_as_files(server):
     """A model is exported, learned further here, and imported; a file that is damaged or no model is refused."""
     client, (X, y) = server.client(), stream("regression", 50)
-    model = from_bytes(client.export("regression"))
+    client.create("small", task="regression", learner="NewtonRegressor")
+    client.learn("small", X, y)
+    model = from_bytes(client.export("small"))
     model.partial_fit(X, y)
     client.upload("moved", model.to_bytes())
     assert client.predict("moved", X)["predictions"] == model.predict(X).tolist()
@@ -231,6 +234,25 @@ def test_models_move_as_files(server):
         with pytest.raises(ServerError, match="422"):
             client.upload("moved", bad)
     client.delete("moved")
+
+
+def test_files_of_the_shell_are_served(server, tmp_path):
+    """A model of ``gossamer run --save`` over numbers goes on in a server; one over texts is refused."""
+    client, (X, y) = server.client(), stream("regression", 50)
+    lines = [",".join(map(str, [*row, target])) for row, target in zip(np.asarray(X).tolist(), list(y), strict=True)]
+    words = [f"{line},{'up' if i % 3 else 'down'}" for i, line in enumerate(lines)]
+    saved = tmp_path / "model.gsm"
+    for code, rows in ((None, ["a,b,c,label", *lines]), (422, ["a,b,c,label,word", *words])):
+        (tmp_path / "rows.csv").write_text("\n".join(rows))
+        arguments = ["run", str(tmp_path / "rows.csv"), "--target", "label", "--save", str(saved), "--quiet"]
+        assert main([*arguments, "--learner", "newton", "--no-scale"]) == 0
+        if code is None:
+            client.upload("shell", saved.read_bytes())
+            assert client.predict("shell", X)["predictions"] == load(saved)["model"].predict(X).tolist()
+        else:
+            with pytest.raises(ServerError, match="422.*texts"):
+                client.upload("shell", saved.read_bytes())
+    client.delete("shell")
 
 
 def test_a_token_is_needed(tmp_path):

@@ -279,11 +279,11 @@ def read_model(data: bytes) -> tuple[Recipe, bytes]:
     """The recipe and the bytes of the model in a file: of ``save``, or of ``gossamer run --save`` with numbers only."""
     found, columns, target = store.loads(data), None, None
     if isinstance(found, dict) and found.get("kind") == "gossamer model":
-        schema = found["schema"]
-        if any(kind not in ("number", "integer", "boolean") for _, kind, _ in schema["features"]):
-            raise _checks.wrong("model", "file", "one whose columns are numbers", "texts or dates among them")
-        columns, target = [name for name, *_ in schema["features"]], schema["target"] and schema["target"][0]
-        found = found["model"]
+        try:
+            columns, target = _columns_of_numbers(found["schema"])
+            found = found["model"]
+        except (AttributeError, LookupError, TypeError):
+            raise _checks.wrong("model", "file", "as 'gossamer run --save' writes it", "another") from None
     model = check_loaded(found)
     first = model.steps[0][1] if hasattr(model, "steps") else model
     width = getattr(first, "n_features_in_", None)
@@ -294,6 +294,18 @@ def read_model(data: bytes) -> tuple[Recipe, bytes]:
         columns = [f"x{i}" for i in range(width)] if names is None else [str(name) for name in names]
     recipe = Recipe(task=last_step(model).task, learner="auto", columns=columns, target=target, scale=False)
     return recipe, store.dumps(model)
+
+
+def _columns_of_numbers(schema: dict[str, Any]) -> tuple[list[str], str | None]:
+    """The columns and the target of a file of ``gossamer run --save``, of 0.1.0 too, that has numbers only."""
+    if "features" in schema:  # of 0.1.0
+        plain = all(kind in ("number", "integer", "boolean") for _, kind, _ in schema["features"])
+        names = [name for name, *_ in schema["features"]]
+    else:
+        plain, names = all(isinstance(name, str) for name in schema["plan"]), list(schema["plan"])
+    if not plain:
+        raise _checks.wrong("model", "file", "one whose columns are numbers", "texts, dates or gaps among them")
+    return names, schema["target"] and schema["target"][0]
 
 
 # ----------------------------------------------------------------------------------------------------------- the server

@@ -250,7 +250,7 @@ def test_files_of_the_shell_are_served(server, tmp_path):
             client.upload("shell", saved.read_bytes())
             assert client.predict("shell", X)["predictions"] == load(saved)["model"].predict(X).tolist()
         else:
-            with pytest.raises(ServerError, match="422.*texts"):
+            with pytest.raises(ServerError, match=r"422.*texts"):
                 client.upload("shell", saved.read_bytes())
     client.delete("shell")
 

@@ -115,9 +115,9 @@ def proba(options: argparse.Namespace) -> list[str]:
             mine, theirs = (measured(q[part], codes[part]) for q in (p, recalibrated(scores, y, model.classes_)))
             better += mine[0] < theirs[0]
             largest = max(largest, mine[1])
-            lines.append(
-                f"| {name} | {title} | **{mine[0]:.4f}** | {theirs[0]:.4f} | **{mine[1]:.4f}** | {theirs[1]:.4f} |"
-            )
+            pairs = zip(mine, theirs, strict=True)
+            cells = [f"**{one:.4f}**" if one == min(pair) else f"{one:.4f}" for pair in pairs for one in pair]
+            lines.append(f"| {name} | {title} | {' | '.join(cells)} |")
             print(lines[-1], flush=True)
     return [*lines, "", f"Lower log loss in {better:.0f} of {len(lines) - 2}; largest calibration error {largest:.4f} "
             "(must: lower in all, at most .02). Rows from 1,001 on, when the other is fitted first."]  # fmt: skip

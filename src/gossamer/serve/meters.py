@@ -33,7 +33,7 @@ class Meter:
     alarms.
 
     >>> meter = Meter("classification")
-    >>> meter.add(np.array(["a", "a", "b"]), np.array([0.0, 0.0, 1.0]), np.full(3, 5.0))
+    >>> alarms = meter.add(np.array(["a", "a", "b"]), np.array([0.0, 0.0, 1.0]), np.full(3, 5.0))
     >>> meter.summary()["error"], meter.summary()["baselines"]
     (0.3333333333333333, {'most frequent': 0.6666666666666666, 'last label': 0.6666666666666666})
     """

@@ -20,7 +20,6 @@ import gossamer
 from gossamer import OnlinePipeline, RowEncoder, SILKRegressor, pipeline
 from gossamer.rows import KINDS, Coded, Column, Plan, as_table
 from gossamer.rows.categories import CANDIDATES, Categories, growth_of
-from gossamer.rows.clock import parse_duration
 from gossamer.rows.parse import FORMATS, find_format, parse_number, parse_time
 from gossamer.rows.plan import LEFT_OUT
 
@@ -364,14 +363,6 @@ def test_numbers_in_disguise(x, sign):
     assert parse_number(text if x < 0 else sign + text) == x
     assert parse_number(text.translate(str.maketrans(",.", ".,")), ",") == x
     assert math.isnan(parse_number(f"{text} kg"))
-
-
-def test_durations():
-    assert parse_duration("x", "y", "1 week") == 7 * parse_duration("x", "y", "1 day") == 604800.0
-    assert parse_duration("x", "y", "90m") == parse_duration("x", "y", pd.Timedelta("90min")) == 5400.0
-    for bad in ("7 parsecs", "", "-3 days", 0, math.inf, None, "nan days"):
-        with pytest.raises(ValueError, match="duration"):
-            parse_duration("x", "y", bad)
 
 
 def test_parameters_are_checked():

@@ -6,12 +6,13 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from gossamer import _checks
+from gossamer.mixture.roster import WORLDS
 
 #: Experts that are awake besides the settled ones, on the average: young ones and those on trial.
 VISITORS = 3
 #: The most sleepers, which cost memory, and the share of an expert's time that each costs: it is asked, and learns
 #: nothing.
-SLEEPERS, SLEEPING_TIME = 6, 0.1
+SLEEPERS, SLEEPING_TIME = 2 * WORLDS, 0.1
 #: Points below which an expert is no use.
 FEWEST_POINTS = 8
 #: Microseconds for a row: those of the mixture, of an expert, for each squared point, and for each value of the points.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
-import re
 import zoneinfo
 from typing import Any
 
@@ -18,39 +16,6 @@ from gossamer.rows.table import Coded
 
 #: Zones change their offset at quarters of an hour.
 QUARTER = 900.0
-UNITS = {
-    "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0,
-    "d": 86400.0, "day": 86400.0, "w": 604800.0, "week": 604800.0, "month": 2629746.0, "y": 31556952.0,
-    "year": 31556952.0,
-}  # fmt: skip
-DURATION = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)?\s*([a-z]+)\s*", re.ASCII | re.IGNORECASE)
-
-
-def parse_duration(owner: object, parameter: str, given: Any) -> float:
-    """Seconds of a duration: "7 days", "36h", a timedelta, a number of seconds.
-
-    >>> parse_duration("Example", "half_life", "7 days"), parse_duration("Example", "half_life", "1.5h")
-    (604800.0, 5400.0)
-    """
-    rule = "a duration such as '7 days', '36h', a timedelta or a positive number of seconds"
-    if isinstance(given, datetime.timedelta):
-        seconds = given.total_seconds()
-    elif isinstance(given, np.timedelta64):
-        seconds = float(given / np.timedelta64(1, "us")) / 1e6
-    elif isinstance(given, str):
-        match = DURATION.fullmatch(given)
-        unit = "" if match is None else match[2].lower()
-        if match is None or (unit.removesuffix("s") not in UNITS and unit not in UNITS):
-            raise _checks.wrong(owner, parameter, rule, given)
-        seconds = float(match[1] or 1.0) * UNITS[unit if unit in UNITS else unit.removesuffix("s")]
-    else:
-        try:
-            seconds = _checks.number(owner, parameter, given, 0.0, math.inf)
-        except ValueError:
-            raise _checks.wrong(owner, parameter, rule, given) from None
-    if not 0.0 < seconds < math.inf:
-        raise _checks.wrong(owner, parameter, rule, given)
-    return seconds
 
 
 def read_zone(owner: object, name: Any) -> zoneinfo.ZoneInfo | None:

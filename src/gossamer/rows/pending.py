@@ -13,7 +13,7 @@ from gossamer import _checks
 from gossamer._locks import Snapshot, exclusive, shared
 from gossamer._stored import Stored
 from gossamer._typing import Array
-from gossamer.rows.clock import parse_duration
+from gossamer.clock import length_in_seconds
 from gossamer.rows.held import OLD, HeldInMemory, HeldInSQLite
 
 #: What may become of a row: a label came; it was too old; there were too many.
@@ -48,7 +48,7 @@ class Pending(Stored, Snapshot):
 
     def __init__(self, limit: int = 1_000_000, ttl: Any = None, spill: str | None = None) -> None:
         self.limit = _checks.whole(self, "limit", limit, 1)
-        self.ttl = None if ttl is None else parse_duration(self, "ttl", ttl)
+        self.ttl = None if ttl is None else length_in_seconds(self, "ttl", ttl)
         if spill is not None and not isinstance(spill, str):
             raise _checks.wrong(self, "spill", "the path of a file, or None", spill)
         self.spill = spill

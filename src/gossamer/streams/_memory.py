@@ -76,17 +76,16 @@ def typed_block(
             values[name] = as_values(column, kind)
         except Misplaced as bad:
             target = stream.schema.target
-            rule, place, got = f"a {kind}, as in the rows before", bad.row, bad.got
-            take: Callable[[Any, str], Values] = as_values
+            rule, place, got, mixed = f"a {kind}, as in the rows before", bad.row, bad.got, False
             if stream._options.missing == "fill" and (target is None or name != target.name):
                 try:
-                    values[name] = as_mixed(column, name)
+                    values[name] = as_mixed(column)
                     continue
                 except Misplaced as strange:
-                    rule, place, got, take = PLAIN, strange.row, strange.got, as_mixed
+                    rule, place, got, mixed = PLAIN, strange.row, strange.got, True
             line = None if lines is None else int(lines[place])
             wrong.append((place, stream.bad(stream.rows_read + place + 1, name, rule, got, line)))
-            values[name] = take(column[:place], kind)
+            values[name] = as_mixed(column[:place]) if mixed else as_values(column[:place], kind)
     block = Block(len(starts) - 1, values, starts, lines)
     return block.cut(*min(wrong, key=lambda each: each[0])) if wrong else block
 
@@ -145,12 +144,12 @@ def _series(series: Any) -> Array:
     return np.asarray(series.to_numpy())
 
 
-def as_mixed(column: Any, name: str) -> Values:
+def as_mixed(column: Any) -> Values:
     """Values of several types as texts, whatever types a chunk happens to have."""
     texts: list[str | None] = []
     for row, value in enumerate(column if isinstance(column, list) else column.tolist()):
         try:
-            texts.append(as_text(value, name, row, "open_stream"))
+            texts.append(as_text(value, "", row, "open_stream"))
         except ValueError:
             raise Misplaced(row, value) from None
     return Coded.of(texts)
@@ -170,7 +169,7 @@ def sampled(name: str, column: Any, fail: Callable[..., ValueError], cope: bool 
     except Misplaced as bad:
         if cope:
             try:
-                return Sampled(as_mixed(column, name), None)
+                return Sampled(as_mixed(column), None)
             except Misplaced as strange:
                 raise fail(strange.row + 1, name, PLAIN, strange.got) from None
         raise fail(bad.row + 1, name, f"a {kind}, as in the rows before", bad.got) from None

@@ -204,13 +204,13 @@ def norma(setup: Setup, *, width: float, linear: float = 0.0, loss: str = "hinge
 
 
 def newton(setup: Setup, *, width: float, linear: float = 0.0, loss: str = "squared_hinge", **options: Any) -> Ours:
-    """Second-order steps; the constant beside a linear part is their intercept."""
+    """Second-order steps; the constant beside a linear part is their intercept. Targets are scaled already."""
     made = Gaussian(width * setup.scale)
     made = made + Polynomial(1, linear * setup.scale, 1.0) if linear else made
     if setup.task in CLASSES:
         return Ours(setup, gossamer.NewtonClassifier(made, loss=loss, **options))
     more = {"loss": "pinball", "quantile": setup.level} if setup.task == "quantile" else {}
-    return Ours(setup, gossamer.NewtonRegressor(made, **more, **options))
+    return Ours(setup, gossamer.NewtonRegressor(made, scale_target=False, **more, **options))
 
 
 class Untuned(Ours):
@@ -229,12 +229,14 @@ def auto(setup: Setup, **options: Any) -> Untuned:
 
 
 def _task(setup: Setup, loss: str) -> dict[str, Any]:
-    """The loss, for many classes one of two, and an intercept where there can be one, as the opponents have."""
+    """The loss, for many classes one of two, and an intercept where there can be one, as the opponents have. Targets
+    are scaled for everybody already."""
     if setup.task == "multiclass":
         return {"loss": loss if loss == "hinge" else "logistic"}
-    if setup.task == "quantile":
-        return {"loss": "pinball", "quantile": setup.level, "fit_intercept": True}
-    return {"loss": loss if setup.task == "binary" else "squared", "fit_intercept": True}
+    if setup.task == "binary":
+        return {"loss": loss, "fit_intercept": True}
+    kind = {"loss": "pinball", "quantile": setup.level} if setup.task == "quantile" else {"loss": "squared"}
+    return {**kind, "fit_intercept": True, "scale_target": False}
 
 
 #: Widths, in units of one over the median squared distance, and the share of a linear kernel beside a Gaussian's 1, in

@@ -17,7 +17,9 @@ struct MixedRows {
     const double* weights = nullptr;    // (rows,); may be null: all 1
     const double* fades = nullptr;      // (rows,); what time leaves of the opinions; null: they forget by rows
     int experts = 0, rows = 0, outputs = 1;
-    double* out = nullptr;  // (rows, outputs)
+    double* out = nullptr;            // (rows, outputs)
+    const double* settled = nullptr;  // (experts,); not 0 for those who are asked what they say together; may be null
+    double* together = nullptr;       // (rows, outputs): the mean of what they say; null without them
 };
 
 // opinions: (experts, Opinion::numbers), weights, credits: (experts,), all of which go on with the rows.
@@ -36,7 +38,10 @@ void mix(const MixedRows& m, double* opinions, double* weights, double* credits,
         double* sums = m.out + static_cast<std::ptrdiff_t>(t) * m.outputs;
         std::fill_n(sums, m.outputs, 0.0);
         const double y = m.y == nullptr ? 0.0 : m.y[t], importance = m.weights == nullptr ? 1.0 : m.weights[t];
+        double* said = m.together == nullptr ? nullptr : m.together + static_cast<std::ptrdiff_t>(t) * m.outputs;
+        if (said != nullptr) std::fill_n(said, m.outputs, 0.0);
         double mixed = 0, heard = 0;
+        int voices = 0;
         bool all = true;
         for (int e = 0; e < m.experts; ++e) {
             const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(e) * m.rows + t;
@@ -47,13 +52,16 @@ void mix(const MixedRows& m, double* opinions, double* weights, double* credits,
                 continue;
             }
             heard += weights[e];
-            likelihoods[e] = own[e].look(row, weights[e], sums, y);
+            const bool speaks = said != nullptr && m.settled[e] != 0;
+            voices += speaks;
+            likelihoods[e] = own[e].look(row, weights[e], sums, y, speaks ? said : nullptr);
             mixed += weights[e] * likelihoods[e];
             if (m.fades != nullptr) own[e].fade(m.fades[t]);
             if (m.y != nullptr && importance > 0) own[e].learn(row, y, importance);
         }
         for (int k = 0; k < m.outputs && !all; ++k) sums[k] = heard > 0 ? sums[k] / heard : Opinion::nothing(m.outputs);
         Opinion::finish(sums, m.outputs);
+        for (int k = 0; k < m.outputs && said != nullptr; ++k) said[k] = voices > 0 ? said[k] / voices : sums[k];
         if (m.y == nullptr || !(importance > 0) || !(mixed > 0)) continue;
         double total = 0;
         for (int e = 0; e < m.experts; ++e) {

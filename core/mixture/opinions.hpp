@@ -2,7 +2,7 @@
 // twin of mixture/opinions.py, where the formulas are.
 //
 // An opinion is a small struct that is copied. look(...) adds its prediction, weighted, to a sum and returns the likelihood
-// of the target; learn(...) goes on; finish(...) turns the weighted sum into the score of the mixture. holds(...) is false for
+// of the target; what it says in the units of the mixture's score is added to `said`, which may be null; learn(...) goes on; finish(...) turns the weighted sum into the score of the mixture. holds(...) is false for
 // scores that are no opinion, such as those of an expert that diverged; nothing(...) is the prediction if all are like that.
 #pragma once
 #include <algorithm>
@@ -36,9 +36,10 @@ struct SignOpinion {
     double probability(const Outlook& row) const {
         return least_probability + (1 - 2 * least_probability) * link.probability(row.scores[0]);
     }
-    double look(const Outlook& row, double weight, double* sums, double y) const {
+    double look(const Outlook& row, double weight, double* sums, double y, double* said) const {
         const double p = probability(row);
         sums[0] += weight * p;
+        if (said != nullptr) said[0] += std::log(p) - std::log1p(-p);
         return y > 0 ? p : 1 - p;
     }
     void learn(const Outlook& row, double y, double weight) { link.learn(row.scores[0], y > 0, weight); }
@@ -58,14 +59,17 @@ struct ClassOpinion {
         return true;
     }
     static double nothing(int outputs) { return 1.0 / outputs; }
-    double look(const Outlook& row, double weight, double* sums, double y) const {
+    double look(const Outlook& row, double weight, double* sums, double y, double* said) const {
         double *p = row.workspace, chosen = least_probability;
         link.probability(row.scores, row.outputs, p);
         int known = 0;
         for (int k = 0; k < row.outputs; ++k) known += std::isfinite(row.scores[k]);
         for (int k = 0; k < row.outputs; ++k) {
-            if (!std::isfinite(row.scores[k])) continue;
-            const double share = least_probability / known + (1 - least_probability) * p[k];
+            const bool unknown = !std::isfinite(row.scores[k]);
+            const double share =
+                unknown ? least_probability : least_probability / known + (1 - least_probability) * p[k];
+            if (said != nullptr) said[k] += std::log(share);
+            if (unknown) continue;
             sums[k] += weight * share;
             if (k == static_cast<int>(y)) chosen = share;
         }
@@ -94,8 +98,9 @@ struct ValueOpinion {
     }
     static double nothing(int) { return 0.0; }
     double spread(double variance) const { return std::max(1e-12, squares / total * variance); }
-    double look(const Outlook& row, double weight, double* sums, double y) const {
+    double look(const Outlook& row, double weight, double* sums, double y, double* said) const {
         sums[0] += weight * row.scores[0];
+        if (said != nullptr) said[0] += row.scores[0];
         const double away = y - row.scores[0], unit = spread(row.variance);
         return std::exp(-0.5 * (1 + freedom) * std::log1p(away * away / (freedom * unit))) / std::sqrt(unit);
     }
@@ -126,8 +131,9 @@ struct QuantileOpinion {
     static bool holds(const Outlook& row) { return std::isfinite(row.scores[0]); }
     static double nothing(int) { return 0.0; }
     double loss(double away) const { return away > 0 ? level * away : (level - 1) * away; }
-    double look(const Outlook& row, double weight, double* sums, double y) const {
+    double look(const Outlook& row, double weight, double* sums, double y, double* said) const {
         sums[0] += weight * row.scores[0];
+        if (said != nullptr) said[0] += row.scores[0];
         const double width = std::max(1e-12, losses / total);
         return std::exp(-loss(y - row.scores[0]) / width) / width;
     }

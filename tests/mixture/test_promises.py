@@ -26,7 +26,7 @@ class Recorder(Weights):
         super().__init__(kind, experts, share, quantile)
         self.run, self.names, self.starts = Mixed(kind, share), list(range(experts)), []
 
-    def learn(self, scores, variances, y, importance=None, fades=None):
+    def learn(self, scores, variances, y, importance=None, fades=None, settled=None):
         found = likelihoods(self.kind, scores, variances, y, importance, self.opinions.copy())
         out = np.empty(scores.shape[1:])
         for t in range(len(y)):
@@ -34,7 +34,8 @@ class Recorder(Weights):
             self.run.own.append(float(-np.log(self.weights @ found[:, t])))
             self.run.losses.append(dict(zip(self.names, (-np.log(found[:, t])).tolist(), strict=True)))
             rows = [np.ascontiguousarray(a[:, part]) if a is not None else None for a in (scores, variances)]
-            out[part] = super().learn(*rows, y[part], None if importance is None else importance[part])
+            weight = None if importance is None else importance[part]
+            out[part] = super().learn(*rows, y[part], weight, settled=settled)
         return out
 
     def keep(self, which):

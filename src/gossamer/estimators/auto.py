@@ -151,8 +151,9 @@ class AutoClassifier(_Auto, OnlineClassifier):
         deviations.)"""
         mixed = self._mixed()
         setting, _, learner = mixed.experts()[0]
+        loss = "logistic" if setting.smooth else "squared_hinge"
         model = NewtonClassifier(
-            learner.kernel, noise=setting.noise, budget=learner.budget, **_forgetting(setting, learner)
+            learner.kernel, loss=loss, noise=setting.noise, budget=learner.budget, **_forgetting(setting, learner)
         )
         own = {name: self.__dict__[name] for name in ("_order", "_given", "classes_")}
         return _as_pipeline(self, mixed, setting, learner, model, own)

@@ -232,7 +232,8 @@ class MixedLearner(Learner):
         views = self._scaling.learn(X) if self.scale else Views(X)
         targets, means, deviations = self._scaled_targets(y, weights)
         scores, variances = self._ask(self._experts, views, targets, weights, times)
-        out = self._weights.learn(scores, variances, targets, weights, self._link_fades(times, self._time))
+        fades = self._link_fades(times, self._time)
+        out = self._weights.learn(scores, variances, targets, weights, fades, self._settled())
         if self.task == "regression":
             out = out * deviations[:, None] + means[:, None]
         self._remember(X, y, weights, times)
@@ -244,6 +245,10 @@ class MixedLearner(Learner):
         elif self._rows > START and self._rows % EVERY == 0:
             self._change_roster()
         return out
+
+    def _settled(self) -> Floats:
+        """Which experts are stacked: those that are neither on trial nor asleep."""
+        return np.array([float(not expert.trial and not expert.asleep) for expert in self._experts])
 
     def _link_fades(self, times: Floats | None, last: float | None) -> Floats | None:
         """What time leaves of the links before each row: by rows they forget half as fast as the middle expert."""
@@ -351,9 +356,11 @@ class MixedLearner(Learner):
         """All settings start: the distances between rows are known now, and the rows so far are learned anew."""
         views, y, weights, times = self._recall()
         self._units = tuple(median_distance(views.of(view)) for view in VIEWS)
-        found = all_settings(self.task, views.plain.shape[1], self.scale, self._is_fixed, self._mixed)
+        two = self.kind == "sign"
+        found = all_settings(self.task, views.plain.shape[1], self.scale, self._is_fixed, self._mixed, two)
         self._experts = [self._new(setting) for setting in found]
-        self._weights = self._new_weights(len(found))
+        before, self._weights = self._weights, self._new_weights(len(found))
+        self._weights.stack = before.stack
         scores, variances = self._ask(self._experts, views, y, weights, times)
         self._weights.learn(scores, variances, y, weights, self._link_fades(times, None))
 
@@ -441,7 +448,7 @@ class MixedLearner(Learner):
         if not self._rows:
             return self._flat(np.zeros((len(X), max(self._known, 1)))), levels
         scores, variances = self._ask(self._experts, self._look(X), None)
-        out = self._weights.predict(scores, variances)
+        out = self._weights.predict(scores, variances, self._settled())
         if self.task == "regression":
             mean, deviation = self._target_units()
             out = out * deviation + mean
@@ -572,7 +579,7 @@ class MixedLearner(Learner):
             [expert.setting for expert in self._experts], [expert.trial for expert in self._experts],
             [expert.asleep for expert in self._experts], [expert.learner.state() for expert in self._experts],
             self.kind, mixed.opinions.copy(), self._sleeping_opinions(), mixed.weights.copy(), mixed.credits.copy(),
-            self._time, None if self.half_life is None else self._memory_times.copy(),
+            mixed.stack.copy(), self._time, None if self.half_life is None else self._memory_times.copy(),
         )  # fmt: skip
 
     def _sleeping_opinions(self) -> Floats:
@@ -609,7 +616,7 @@ class MixedLearner(Learner):
         for expert, trial, asleep, opinion in zip(experts, state.trials, state.asleep, state.sleeping, strict=True):
             expert.trial, expert.asleep, expert.opinion = trial, asleep, opinion.copy() if asleep else None
         self._weights.opinions, self._weights.weights = state.opinions, state.weights
-        self._weights.credits = state.credits
+        self._weights.credits, self._weights.stack = state.credits, state.stack
         self._fit_rows(state.memory_rows.shape[1], state.memory_rows.dtype)
 
     def retire(self) -> None:

@@ -61,6 +61,10 @@ class SignOpinion(NamedTuple):
         """What is averaged over the experts."""
         return np.array([LEAST + (1.0 - 2.0 * LEAST) * self.link.probability(f[0])])
 
+    def say(self, f: Floats) -> Floats:
+        """The opinion in the units of the mixture's score."""
+        return self.finish(self.predict(f))
+
     def likelihood(self, f: Floats, variance: float, y: float) -> float:
         """The probability of the target."""
         p = float(self.predict(f)[0])
@@ -112,6 +116,10 @@ class ClassOpinion(NamedTuple):
         share = LEAST / max(int(known.sum()), 1)
         return np.where(known, share + (1.0 - LEAST) * self.link.probability(f), 0.0)
 
+    def say(self, f: Floats) -> Floats:
+        """The opinion in the units of the mixture's score."""
+        return self.finish(np.where(np.isfinite(f), self.predict(f), LEAST))
+
     def likelihood(self, f: Floats, variance: float, y: float) -> float:
         """The probability of the target."""
         label = int(y)
@@ -161,6 +169,10 @@ class ValueOpinion(NamedTuple):
 
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
+        return f
+
+    def say(self, f: Floats) -> Floats:
+        """The opinion in the units of the mixture's score."""
         return f
 
     def likelihood(self, f: Floats, variance: float, y: float) -> float:
@@ -216,6 +228,10 @@ class QuantileOpinion(NamedTuple):
 
     def predict(self, f: Floats) -> Floats:
         """What is averaged over the experts."""
+        return f
+
+    def say(self, f: Floats) -> Floats:
+        """The opinion in the units of the mixture's score."""
         return f
 
     def _loss(self, f: Floats, y: float) -> float:

@@ -15,7 +15,7 @@ from gossamer.clock import in_words
 from gossamer.kernels import Gaussian, Kernel, Laplace, Polynomial
 from gossamer.kernels.pairs import distances
 from gossamer.learner import Learner
-from gossamer.losses import Loss
+from gossamer.losses import Logistic, Loss
 from gossamer.rules import Newton
 
 #: The widths of a Gaussian, in units of 1 / the median squared distance of rows; 0 is a linear kernel alone.
@@ -37,6 +37,8 @@ ROUGH_WIDTHS, ROUGH_FORGETTING = (0.03, 0.3), (1.0, 0.9999, 0.999)
 WIDE_WIDTHS, WIDE_FORGETTING, PLAIN_WIDTHS = (0.0, 1.0, 3.0), (1.0, 0.9999, 0.999), (0.3, 1.0, 1.7, 3.0)
 #: The widths and factors of experts that start on squashed rows.
 SQUASHED_WIDTHS, SQUASHED_FORGETTING = (1.0, 3.0), (1.0, 0.9999, 0.999)
+#: The widths and noises of experts with the logistic loss, where there are two classes.
+SMOOTH_WIDTHS, SMOOTH_NOISES = (0.0, 1.0, 3.0), (0.1, 0.5, 2.0)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Setting:
     noise: float
     view: str = "scaled"  # how it sees rows (`gossamer.mixture.views`); on plain ones it has no linear part
     rough: bool = False  # a Laplace kernel
+    smooth: bool = False  # the logistic loss instead of the squared hinge, for two classes
 
     def kernel(self, unit: float, family: Any = None) -> Kernel:
         """The kernel for rows whose median squared distance is ``unit``: a Gaussian (or another ``family`` with a
@@ -72,11 +75,23 @@ class Setting:
         """The budget of an expert: a Gaussian alone can merge its points, which is far better on wide rows."""
         return Merge(size) if self.view == "plain" and family in (None, Gaussian) else Project(size)
 
+    def loss(self, usual: Loss) -> Loss:
+        """The loss of an expert, where ``usual`` is that of most."""
+        return Logistic() if self.smooth else usual
+
+    @property
+    def entries(self) -> tuple[Any, ...]:
+        """What a file has of it: the flags at the end only where one is set."""
+        flags = (self.rough, self.smooth)
+        numbers = self.width, self.forgetting, self.noise, self.view
+        return (*numbers, *(flags if self.smooth else flags[:1] if self.rough else ()))
+
     def learner(
         self, unit: float, loss: Loss, size: int, family: Any = None, half_life: float | None = None
     ) -> Learner:
         """A new expert of at most ``size`` points; with ``half_life``, in seconds, it forgets by the clock."""
         kernel, budget = self.kernel(unit, family), self.budget(size, family)
+        loss = self.loss(loss)
         if half_life is None:
             return Learner(kernel, loss, Newton(self.noise, self.forgetting), budget)
         return Learner(kernel, loss, Newton(self.noise), budget, half_life=self.half_life(half_life))
@@ -102,12 +117,13 @@ class Setting:
             kernel = "Laplace" if self.rough else kernel
             shape = f"{kernel} of width {self.width:g}" + ("" if self.view == "plain" else " and linear")
         shape += {"scaled": "", "squashed": " on squashed rows", "plain": " on unscaled rows"}[self.view]
+        noise = f"noise {self.noise:g}" + (", logistic loss" if self.smooth else "")
         if half_life is not None:
             own = self.half_life(half_life)
             told = "no forgetting" if own is None else f"half-life {in_words(own)}"
-            return f"{shape}, {told}, noise {self.noise:g}"
+            return f"{shape}, {told}, {noise}"
         rows = "" if self.forgetting == 1 else f" (about {round(1 / (1 - self.forgetting)):,} rows)"
-        return f"{shape}, forgetting {self.forgetting:g}{rows}, noise {self.noise:g}"
+        return f"{shape}, forgetting {self.forgetting:g}{rows}, {noise}"
 
 
 def first_settings(task: str) -> list[Setting]:
@@ -127,8 +143,11 @@ def young_settings(best: Setting, task: str, simple: bool, turn: int = 0) -> lis
     return list(dict.fromkeys([own, Setting(0.0, 1.0, noise), Setting(1.0, 1.0, noise, best.view)]))
 
 
-def all_settings(task: str, features: int, scale: bool, fixed: bool, mixed: bool = False) -> list[Setting]:
-    """The experts that a stream starts with; ``fixed``: the kernel is given; ``mixed``: Laplace kernels too."""
+def all_settings(
+    task: str, features: int, scale: bool, fixed: bool, mixed: bool = False, two: bool = False
+) -> list[Setting]:
+    """The experts that a stream starts with; ``fixed``: the kernel is given; ``mixed``: Laplace kernels too; ``two``:
+    there are two classes, and the logistic loss is tried too."""
     wide = features >= WIDE
     widths = (1.0,) if fixed else WIDE_WIDTHS if wide else WIDTHS
     forgetting = WIDE_FORGETTING if wide else FORGETTING
@@ -142,6 +161,10 @@ def all_settings(task: str, features: int, scale: bool, fixed: bool, mixed: bool
         found += [Setting(w, f, n, view) for w in own_widths for f in own_forgetting for n in NOISES[task]]
     if mixed:
         found += [Setting(w, f, n, rough=True) for w in ROUGH_WIDTHS for f in ROUGH_FORGETTING for n in NOISES[task]]
+    if two:
+        views = ("scaled", "squashed") if scale else ("scaled",)
+        widths = (1.0,) if fixed else SMOOTH_WIDTHS
+        found += [Setting(w, 1.0, n, view, smooth=True) for view in views for w in widths for n in SMOOTH_NOISES]
     return found
 
 

@@ -19,6 +19,7 @@ from gossamer.learner import Learner
 from gossamer.losses import OneVsRest
 from gossamer.mixture import roster
 from gossamer.mixture.settings import Setting
+from gossamer.mixture.stacking import is_sound, new_stack, widen_stack
 from gossamer.mixture.views import VIEWS
 from gossamer.mixture.weights import Weights, opinion_numbers
 
@@ -55,6 +56,7 @@ class MixedState:
     sleeping: Floats  # the opinions with which sleepers fell asleep
     weights: Floats
     credits: Floats
+    stack: Floats  # the numbers of the stack, none for regression
     time: float | None = None  # of the last row, where experts forget by the clock
     memory_times: Floats | None = None
 
@@ -93,9 +95,11 @@ class MixedState:
         opinions, sleeping = (_widened_opinions(own) for own in (self.opinions, self.sleeping))
         experts = [None if state is None else state.widened(OneVsRest.widening) for state in self.experts]
         memory = (self.memory_targets + 1.0) / 2.0
+        settings = [dataclasses.replace(setting, smooth=False) for setting in self.settings]
         return self.replace(
-            experts=experts, opinions=opinions, sleeping=sleeping, kind="class", known=2, memory_targets=memory
-        )
+            experts=experts, settings=settings, opinions=opinions, sleeping=sleeping, kind="class", known=2,
+            memory_targets=memory, stack=widen_stack(self.stack),
+        )  # fmt: skip
 
     def padded(self, width: int) -> MixedState:
         """The state for rows with columns of zeros at their end, up to this width."""
@@ -113,7 +117,7 @@ class MixedState:
         """The entries of a file; an expert is stored as the Learner that it is."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("settings", "experts", "kind")}
         found = {name: value for name, value in found.items() if name not in TIMED or value is not None}
-        settings = [(s.width, s.forgetting, s.noise, s.view, *((True,) if s.rough else ())) for s in self.settings]
+        settings = [setting.entries for setting in self.settings]
         rows = self.memory_rows
         found["memory_rows"] = rows.to_stored() if isinstance(rows, SparseRows) else rows
         return {**found, "settings": settings, "learners": learners}
@@ -133,7 +137,7 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
     if not listed or not all(type(learner) is Learner for learner in learners):
         raise _checks.wrong(owner, "learners", "a list of Learners", learners)
     many = len(learners)
-    if not (isinstance(settings, list) and len(settings) == many and all(_is_setting(s) for s in settings)):
+    if not (isinstance(settings, list) and len(settings) == many and all(_is_setting(owner, s) for s in settings)):
         raise _checks.wrong(owner, "settings", f"{many} settings", settings)
     for name in ("trials", "asleep"):
         found = stored[name]
@@ -150,7 +154,8 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
     values, moments = (memory.values, 0) if isinstance(memory, SparseRows) else (memory, width)
     shapes: dict[str, tuple[int, ...]] = {
         "mean": (moments,), "squares": (moments,), "memory_targets": (rows,), "memory_weights": (rows,),
-        "weights": (many,), "credits": (many,), "memory_rows": values.shape,
+        "weights": (many,), "credits": (many,), "stack": new_stack(owner.kind).shape,
+        "memory_rows": values.shape,
         **{name: (many, opinion_numbers(owner.kind)) for name in ("opinions", "sleeping")},
     }  # fmt: skip
     if owner.half_life is not None:
@@ -162,6 +167,8 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
     opinions_are_sound = all(sound(owner.kind, stored[name]) for name in ("opinions", "sleeping"))
     if not ((weights > 0).all() and abs(float(weights.sum()) - 1.0) < 1e-6) or not opinions_are_sound:
         raise _checks.wrong(owner, "weights", "positive with the sum 1, and opinions as they are learned", weights)
+    if not is_sound(owner.kind, stored["stack"]):
+        raise _checks.wrong(owner, "stack", "a weight and a curvature that is positive definite", stored["stack"])
     if (stored["squares"] < 0).any() or (stored["memory_weights"] < 0).any():
         raise _checks.wrong(owner, "squares", "not negative", stored["squares"])
     _check_numbers(owner, "units", stored["units"], len(VIEWS), positive=True)
@@ -172,16 +179,17 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
     if owner.task == "regression" and not (stored["moments"][0] > 0 and stored["moments"][3] >= 0):
         raise _checks.wrong(owner, "moments", "those of targets", stored["moments"])
     for learner, entries in zip(learners, settings, strict=True):
-        fits = learner.features in (None, width) and learner.loss == owner.expert_loss
-        budget = Setting(*entries).budget(owner.budget.size, owner._fixed)
+        setting = Setting(*entries)
+        fits = learner.features in (None, width) and learner.loss == setting.loss(owner.expert_loss)
+        budget = setting.budget(owner.budget.size, owner._fixed)
         if not fits or learner.budget != budget or (learner.steps and learner.known > stored["known"]):
             raise _checks.wrong(owner, "learners", f"experts for {width} features", learner)
 
 
-def _is_setting(found: Any) -> bool:
-    if not (isinstance(found, tuple) and len(found) in (4, 5) and found[3] in VIEWS):
+def _is_setting(owner: Any, found: Any) -> bool:
+    if not (isinstance(found, tuple) and len(found) in (4, 5, 6) and found[3] in VIEWS):
         return False
-    if not all(type(value) is bool for value in found[4:]):
+    if not all(type(value) is bool for value in found[4:]) or (found[5:] == (True,) and owner.kind != "sign"):
         return False
     numbers = all(type(value) is float and math.isfinite(value) for value in found[:3])
     return numbers and found[0] >= 0 and 0 < found[1] <= 1 and found[2] > 0

@@ -20,6 +20,7 @@ import numpy as np
 from gossamer import _core
 from gossamer._typing import Floats
 from gossamer.mixture.opinions import OPINIONS, likelihoods
+from gossamer.mixture.stacking import FEATURES, new_stack
 
 #: The share of the weight that all experts share after each row.
 SHARE = 1e-4
@@ -57,6 +58,7 @@ class Weights:
         self.opinions: Floats = np.tile(self.new_opinion(), (experts, 1))
         self.weights: Floats = np.full(experts, 1.0 / max(experts, 1))
         self.credits: Floats = np.zeros(experts)
+        self.stack: Floats = new_stack(kind)
 
     def new_opinion(self) -> Floats:
         """The opinion of an expert that has seen nothing."""
@@ -67,20 +69,24 @@ class Weights:
 
     def learn(
         self, scores: Floats, variances: Floats | None, y: Floats, importance: Floats | None = None,
-        fades: Floats | None = None,
+        fades: Floats | None = None, settled: Floats | None = None,
     ) -> Floats:  # fmt: skip
         """The scores of the mixture for rows, each before it was learned; ``scores`` of the experts: (experts, rows,
-        outputs). ``fades``: what the time before each row leaves of the opinions; None: they forget by rows."""
-        return self._mix(scores, variances, y, importance, fades)
+        outputs). ``fades``: what the time before each row leaves of the opinions; None: they forget by rows.
+        ``settled``: 1 for experts that are stacked (`gossamer.mixture.stacking`), 0 for others; None: none are."""
+        return self._mix(scores, variances, y, importance, fades, settled)
 
-    def predict(self, scores: Floats, variances: Floats | None) -> Floats:
+    def predict(self, scores: Floats, variances: Floats | None, settled: Floats | None = None) -> Floats:
         """The scores of the mixture for rows that teach it nothing."""
-        return self._mix(scores, variances, None, None, None)
+        return self._mix(scores, variances, None, None, None, settled)
 
-    def _mix(self, scores: Floats, variances: Any, y: Any, importance: Any, fades: Floats | None) -> Floats:
+    def _mix(self, scores: Floats, variances: Any, y: Any, importance: Any, fades: Any, settled: Any) -> Floats:
         out, own = np.empty(scores.shape[1:]), self.opinions
+        together = np.empty(out.shape) if settled is not None and self.kind in FEATURES else None
         given = (scores, variances, y, importance)
-        _core.mix(self.kind, *given, own, self.weights, self.credits, self.share, KEEP, out, fades)
+        _core.mix(self.kind, *given, own, self.weights, self.credits, self.share, KEEP, out, fades, settled, together)
+        if together is not None:
+            _core.stack(self.kind, out, together, y, importance, self.stack, self.share, fades)
         return out
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -103,9 +109,10 @@ class Weights:
 def mix(
     kind: str, scores: Floats, variances: Floats | None, y: Floats | None, importance: Floats | None, opinions: Floats,
     weights: Floats, credits: Floats, share: float, keep: float, out: Floats, fades: Floats | None = None,
+    settled: Floats | None = None, together: Floats | None = None,
 ) -> None:  # fmt: skip
     """The scores of the mixture before each row, written to ``out``, (rows, outputs); with ``y`` the opinions, weights
-    and credits go on.
+    and credits go on. The mean of what the ``settled`` say, each in the units of the score, is written to ``together``.
 
     >>> scores, out = np.array([[[-1.0]], [[1.0]]]), np.empty((1, 1))
     >>> opinions, weights, credits = np.tile(OPINIONS["sign"]().numbers, (2, 1)), np.full(2, 0.5), np.zeros(2)
@@ -123,6 +130,9 @@ def mix(
         if len(held) < len(own):
             average = average / total if total > 0 else np.full(scores.shape[2], own[0].nothing(scores.shape[2]))
         out[t] = OPINIONS[kind].finish(average)
+        if settled is not None and together is not None:
+            said = [own[e].say(scores[e, t]) for e in range(len(own)) if heard[e] and settled[e]]
+            together[t] = np.mean(said, axis=0) if said else out[t]
         c = 1.0 if importance is None else importance[t]
         if y is None:
             continue

@@ -179,6 +179,20 @@ class Learner(Stored):
         weights = _checks.weights(self, sample_weight, len(X))
         names = self._ids(ids, len(X))
         fades, last = self.elapse(time, len(X))
+        batch = self.learn_validated(X, targets, weights, names, with_variances, fades)
+        self._time = last
+        return batch
+
+    def learn_validated(
+        self,
+        X: Any,
+        targets: Floats | None,
+        weights: Floats | None,
+        names: Any,
+        with_variances: bool,
+        fades: Any = None,
+    ) -> Batch:
+        """`learn` for a caller that has validated everything, and holds a lock where one is needed."""
         machine = self._machine
         if machine is None:
             kernel, budget = self.kernel, self.budget
@@ -201,7 +215,6 @@ class Learner(Stored):
         scores, levels = np.empty((len(X), outputs)), np.empty(len(X))
         batch = Batch(targets, weights, rates, names, scores, levels, variances, fades)
         machine.learn(X, batch)
-        self._time = last
         if not self.loss.adapts:
             batch.levels[:] = self.loss.level
         if self._machine is None:

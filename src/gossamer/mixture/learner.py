@@ -313,23 +313,31 @@ class MixedLearner(Learner):
 
         def ask(place: int) -> None:
             expert = experts[place]
-            learner, rows = expert.learner, views.of(expert.setting.view)
-            learns, time = y is not None and not expert.asleep, None if expert.learner.half_life is None else times
-            if variances is None:
-                found: Any = learner.learn(rows, y, weights, time=time) if learns else learner.score(rows)
-            else:
-                if learns:
-                    found, variance = learner.learn_with_variance(rows, y, weights, time=time)
-                else:
-                    found, variance = learner.score(rows), learner.variance(rows)
+            found, variance = self._ask_one(expert, views.of(expert.setting.view), y, weights, times)
+            if variances is not None:
                 variances[place] = variance + expert.setting.noise
             if not self.many:
                 scores[place, :, 0] = found
-            elif learns or learner.steps:
+            elif expert.learner.steps:
                 scores[place, :, : found.shape[1]] = found
 
         _run(ask, len(experts), self.n_jobs)
         return scores, variances
+
+    def _ask_one(
+        self, expert: Expert, rows: Any, y: Floats | None, weights: Floats | None, times: Floats | None
+    ) -> tuple[Any, Any]:
+        """The scores of one expert, and its variances if they are for numbers."""
+        learner, valued = expert.learner, self.kind == "value"
+        if y is None or expert.asleep:
+            return learner.score(rows), learner.variance(rows) if valued else None
+        if self._is_fixed or self.half_life is not None:
+            time = None if learner.half_life is None else times
+            if valued:
+                return learner.learn_with_variance(rows, y, weights, time=time)
+            return learner.learn(rows, y, weights, time=time), None
+        batch = learner.learn_validated(rows, y, weights, None, valued)
+        return batch.scores if self.many else batch.scores[:, 0], batch.variances
 
     def _remember(self, X: Array, y: Floats, weights: Floats | None, times: Floats | None) -> None:
         own = np.ones(len(y)) if weights is None else weights
@@ -372,7 +380,8 @@ class MixedLearner(Learner):
         """Retire experts and start others."""
         row, mixed = self._rows, self._weights
         self._wake()
-        self._keep(roster.survivors(self._experts, mixed.weights, mixed.credits, row, self._awake))
+        patient = self.kind == "quantile"
+        self._keep(roster.survivors(self._experts, mixed.weights, mixed.credits, row, self._awake, patient))
         for expert in self._experts:
             if expert.trial <= row:
                 expert.trial = 0

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from gossamer._typing import Floats
 from gossamer.learner import Learner
 from gossamer.mixture.settings import Setting
@@ -27,7 +29,8 @@ START, MEMORY = 64, 256
 LIMITS = ((128, 78), (256, 50), (512, 30), (1024, 16), (2048, 6))
 #: Experts that stay whatever their weight.
 FEWEST = 3
-#: An expert whose credit is this much below the best is negligible.
+#: An expert whose credit is this much below the best is negligible. (In the first rows of a quantile none is: a
+#: flexible expert that needs more rows than a linear one falls far behind in its narrow density before it leads.)
 NEGLIGIBLE = 7.0
 #: Rows between two starts of neighbours, how many start, and the rows that each is given.
 EXPLORE, EXPLORERS, TRIAL = 1024, 2, 768
@@ -61,9 +64,11 @@ def limit_at(row: int, most: int) -> int | None:
     return found
 
 
-def survivors(experts: list[Expert], weights: Floats, credits: Floats, row: int, most: int) -> list[int]:
+def survivors(
+    experts: list[Expert], weights: Floats, credits: Floats, row: int, most: int, patient: bool = False
+) -> list[int]:
     """The places of the experts that go on after a row: sleepers, those on trial, and of the others the heavy and the
-    best."""
+    best; if ``patient``, none is negligible in the first rows."""
     kept: list[int] = []
     settled: list[int] = []
     for place, expert in enumerate(experts):
@@ -74,10 +79,11 @@ def survivors(experts: list[Expert], weights: Floats, credits: Floats, row: int,
     limit = limit_at(row, most)
     if limit is not None and settled:
         best = credits[settled].max()
+        least = -np.inf if patient and row < LIMITS[-1][0] else best - NEGLIGIBLE
         settled.sort(key=lambda p: -credits[p])
         # the heavy and the best of each view first, then those with credit, then the rest
         leaders = {experts[p].setting.view: p for p in reversed(settled)}.values()
-        rank = {p: 1 if credits[p] >= best - NEGLIGIBLE else 2 for p in settled}
+        rank = {p: 1 if credits[p] >= least else 2 for p in settled}
         rank.update({p: 0 for p in settled if weights[p] >= PROMOTION or p in leaders})
         settled.sort(key=lambda p: rank[p])
         awake = sum(value < 2 for value in rank.values())

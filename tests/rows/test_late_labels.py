@@ -190,6 +190,24 @@ def test_killed_and_resumed(spill, tmp_path):
     assert model.learner_.steps == whole.learner_.steps == model.pending_.counts["joined"]
 
 
+def test_a_process_that_saved_nothing_leaves_no_rows(tmp_path):
+    """Rows in a file whose model was never saved are not those of the next model; a copy of a model has its rows."""
+    X, _, _ = make_rows()
+    path = str(tmp_path / "pending.sqlite")
+    first = SILKRegressor().keep_pending(spill=path)
+    first.predict(X[:5], ids=np.arange(5))
+    model = SILKRegressor().keep_pending(spill=path)
+    model.predict(X[:3], ids=np.arange(3))
+    assert model.pending_.counts["shown_again"] == 0
+    assert (
+        len(model.pending_)
+        == len(copy.deepcopy(model).pending_)
+        == len(pickle.loads(pickle.dumps(model)).pending_)
+        == 3
+    )
+    assert len(gossamer.from_bytes(model.to_bytes()).pending_) == 3
+
+
 def test_memory_and_sqlite_are_the_same(tmp_path):
     """Every count and every prediction; and copies of a model are snapshots."""
     stream, made = Stream(3), []

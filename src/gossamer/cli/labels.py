@@ -24,7 +24,7 @@ from gossamer.estimators import pipeline
 from gossamer.streams import Schema, Stream, open_stream
 
 #: Rows of a chunk; checkpoints are written between chunks.
-CHUNK = 1024
+CHUNK = 256
 #: Options that a resumed run must have in common with the first part.
 SAME = ("target", "labels", "id", "columns", "ignore", "kinds", "categories", "missing", "task", "learner", "pending")
 

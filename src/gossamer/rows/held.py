@@ -175,6 +175,7 @@ class HeldInSQLite:
         self.path = path
         self._gone = 0
         self._saved = 0, 0  # the last call that a stored model may come back to, and the rows that were gone then
+        self._new = True  # rows in the file are those of a process that was killed before it had saved a model
         self._open: sqlite3.Connection | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -182,7 +183,7 @@ class HeldInSQLite:
 
     def __deepcopy__(self, memo: Any) -> HeldInSQLite:
         made = HeldInSQLite(self.path)
-        made._gone, made._saved = self._gone, self._saved
+        made._gone, made._saved, made._new = self._gone, self._saved, self._new and self._open is None
         return made
 
     @property
@@ -197,6 +198,9 @@ class HeldInSQLite:
             )
             self._open.execute("CREATE INDEX IF NOT EXISTS by_id ON pending (id)")
             self._open.execute("CREATE INDEX IF NOT EXISTS by_gone ON pending (gone)")
+            if self._new:
+                self._open.execute("DELETE FROM pending")
+                self._new = False
         return self._open
 
     def __len__(self) -> int:
@@ -281,7 +285,8 @@ class HeldInSQLite:
         self._file.execute("COMMIT")
 
     def state(self, event: int) -> dict[str, Any]:
-        """What a stored model needs besides the file."""
+        """What a stored model needs besides the file, whose rows are on the disk before."""
+        self._file.execute("PRAGMA wal_checkpoint")
         self._saved = event, self._gone
         return {"event": event, "gone": self._gone}
 
@@ -289,7 +294,7 @@ class HeldInSQLite:
         """Undo what came after the model was saved."""
         if state["event"] != event or type(state["gone"]) is not int:
             raise _checks.wrong("Pending", "held", f"the state of call {event}", state)
-        self._gone, self._saved = state["gone"], (event, state["gone"])
+        self._gone, self._saved, self._new = state["gone"], (event, state["gone"]), False
         self._begin()
         self._file.execute("DELETE FROM pending WHERE shown > ?", (event,))
         self._file.execute("UPDATE pending SET gone = NULL, fate = NULL, rank = NULL WHERE gone > ?", (event,))

@@ -29,7 +29,7 @@ FOUND = RowEncoder().fit(FRAME).plan_
 EXPECTED = {
     "number": "number", "holes": "number", "sentinel": "number", "boolean": "boolean", "answer": "boolean",
     "category": "category", "drifting": "category", "mixed": "mixed", "text": "text", "timestamp": "timestamp",
-    "hour": "cyclic", "price": "number", "id": "id", "constant": "constant",
+    "hour": "cyclic", "price": "number", "id": "id", "constant": "category",
 }  # fmt: skip
 FACES = {
     "pandas": lambda frame: frame,
@@ -47,9 +47,10 @@ def learn_in_parts(encoder, X, cuts):
 
 
 def test_kinds_are_found():
-    """Every kind but "ignored" is found, with its sentinel, its format and the reason."""
+    """Every kind that is not said is found, with its sentinel, its format and the reason."""
     assert {column.name: column.kind for column in FOUND} == EXPECTED
-    assert set(EXPECTED.values()) | {"ignored"} == set(KINDS)
+    assert set(EXPECTED.values()) | {"constant", "ignored"} == set(KINDS)
+    assert [column.name for column in FOUND if column.dormant] == ["constant"]
     assert FOUND["sentinel"].missing == (-999.0,)
     assert "-999" in FOUND["sentinel"].why
     assert not FOUND["number"].indicator
@@ -154,17 +155,21 @@ def test_forged_states_are_refused():
 
 
 def naive_numbers(values, clip, keep):
-    """The mean and deviation of the values before each, written out."""
+    """The mean and deviation of the values before each, written out; a value that was the only one is 16 at most."""
     shown, seen = [], []
     for t, x in enumerate(values):
-        past = [(value, keep ** (t - 1 - i)) for i, value in seen]
+        past = [(value, keep ** (t - 1 - i) * share) for i, value, share in seen]
         weight = sum(w for _, w in past)
         mean = sum(value * w for value, w in past) / weight if past else 0.0
         deviation = math.sqrt(sum(w * (value - mean) ** 2 for value, w in past) / weight) if past else 0.0
         z = 0.0 if not deviation > 1e-9 or math.isnan(x) else (x - mean) / deviation
         most = min(clip, math.sqrt(weight))
         shown.append(min(max(z, -most), most))
-        seen += [] if math.isnan(x) else [(t, x)]
+        if math.isnan(x):
+            continue
+        if past and weight > 16.0 and {value for value, _ in past} == {past[0][0]} != {x}:
+            seen = [(i, value, 16.0 / weight) for i, value, _ in seen]
+        seen.append((t, x, 1.0))
     return shown
 
 
@@ -179,6 +184,10 @@ def test_numbers_are_scaled_by_the_rows_before(forget):
     raw = RowEncoder({"x": "number"}, scale=False).learn_transform(pd.DataFrame({"x": x}))[:, 0]
     before = [np.nanmean(x[:t]) if np.isfinite(x[:t]).any() else 0.0 for t in range(60)]
     assert np.allclose(raw, np.where(np.isnan(x), before, x))
+    late = np.concatenate([np.full(300, -7.0), rng.normal(50.0, 10.0, 60)])
+    found = RowEncoder({"x": "number"}, forget=forget).learn_transform(pd.DataFrame({"x": late}))[:, 0]
+    assert np.allclose(found, naive_numbers(late, 5.0, 1.0 - forget), rtol=1e-9, atol=1e-9)
+    assert len(np.unique(np.abs(found[301:]))) == 59  # they are not all clipped
 
 
 def naive_categories(texts, places, hashed, memory):
@@ -334,6 +343,31 @@ def test_columns_that_come_and_go():
         encoder.transform([{"z": 1.0}])
     with pytest.raises(ValueError, match="as in the rows before"):
         encoder.transform(np.zeros((1, 3)))
+
+
+STARTS = {
+    "zero": (0.0, 3.5), "word": ("off", "on"), "truth": (False, True), "answer": ("no", "yes"), "hour": (0, 6),
+    "time": (pd.Timestamp("2024-01-01"), pd.Timestamp("2024-05-05 08:00")), "price": ("$1,000", "$2,000"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_a_column_that_starts_late_joins(name):
+    """One value in all first rows, and then another: a feature shows it, in a width that stays."""
+    first, then = STARTS[name]
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=1400), name: pd.Series([first] * 1200 + [first, then] * 100)})
+    encoder = RowEncoder()
+    before, after = encoder.learn_transform(frame[:1200]), encoder.learn_transform(frame[1200:])
+    column = encoder.describe()[name]
+    assert column.dormant
+    assert "in the first 1,000 rows" in column.why
+    assert before.shape[1] == after.shape[1] == 1 + len(column.features)
+    assert np.ptp(before[-200:, 1:], axis=0).max() == 0.0
+    later = after[100:, 1:]
+    assert np.abs(later[::2] - later[1::2]).max(axis=1).min() > 0.1
+    assert encoder.effective_width_ == 1
+    assert RowEncoder.from_bytes(encoder.to_bytes()).describe()[name].dormant
 
 
 def test_sparse_features_are_the_dense_ones():

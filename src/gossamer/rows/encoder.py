@@ -44,7 +44,7 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
     | text | hashed words, pairs of words and n-grams of characters |
     | timestamp | the time since the row before; the hour, the day of the week and of the year as points on circles |
     | cyclic | a point on a circle |
-    | id, constant, ignored | left out |
+    | id, constant, ignored | left out; a column that has one value in the first rows keeps a place for others |
 
     Parameters
     ----------

@@ -253,8 +253,8 @@ def _refuse(column: Column, values: Any, gaps: Bools, strays: Bools | None) -> N
 def effective_width(plan: Plan) -> int:
     """How many numbers of variance 1 the features are worth: two rows lie at a squared distance of about twice that.
 
-    A number is scaled to variance 1; a category, a text and a circle have variances of about 1 together.
+    A number is scaled to variance 1; a category, a text and a circle have variances of about 1 together. A column that
+    has had one value so far is worth nothing yet.
     """
-    clocks = sum(len(column.parts) for column in plan if column.kind == "timestamp")
-    others = [column for column in plan if column.kind not in LEFT_OUT and column.kind != "timestamp"]
-    return max(1, len(others) + clocks)
+    awake = [column for column in plan if column.kind not in LEFT_OUT and not column.dormant]
+    return max(1, sum(len(column.parts) if column.kind == "timestamp" else 1 for column in awake))

@@ -211,7 +211,7 @@ class Stream:
             schema = self._check_schema(o.schema, list(sample))
         else:
             most = o.max_features if self.bounded else None
-            rest = (o.task, o.categories, most, self.plain)
+            rest = (o.task, o.categories, most, self.plain, o.encode)
             schema = find_schema(sample, o.target, o.columns, o.ignore, o.kinds, *rest)
             others = {column.name for column in schema.plan.used} | ({schema.target.name} if schema.target else set())
             if o.time in sample and o.time not in others and o.time not in o.ignore:  # taken for an id

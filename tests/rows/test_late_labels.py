@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import coo_matrix, csr_array
 from tables import make_frame
 
 import gossamer
@@ -254,7 +255,7 @@ def test_forged_rows_are_refused():
     learned = pending._learned()
     held = learned["held"]
     for change in ({"ids": [1, 1, 2]}, {"ids": [1]}, {"rows": X[:2]}, {"rows": X[:3] * np.nan}, {"times": [2, 1, 0]},
-                   {"ids": [[], 1, 2]}, {"fates": [[1], [], []]}, {"rows": "no"}):  # fmt: skip
+                   {"ids": [[], 1, 2]}, {"fates": [[1], [], []]}, {"rows": "no"}, {"rows": {"starts": 1}}):  # fmt: skip
         with pytest.raises(ValueError, match="Pending"):
             Pending(limit=5)._relearn({**learned, "held": {**held, **change}})
     with pytest.raises(ValueError, match="Pending"):
@@ -262,6 +263,30 @@ def test_forged_rows_are_refused():
     for name, value in (("limit", 0), ("ttl", "soon"), ("spill", 3)):
         with pytest.raises(ValueError, match=name):
             Pending(**{name: value})
+
+
+@pytest.mark.parametrize("spill", [False, True], ids=["memory", "sqlite"])
+def test_sparse_rows_wait_as_dense_ones(spill, tmp_path):
+    """The same bits; slots are used again; a row of another kind is refused while some wait."""
+    X, y, _ = make_rows()
+    X = np.where(X > 0.5, X, 0.0)
+    made = []
+    for kind in (np.asarray, csr_array, coo_matrix):
+        path = str(tmp_path / f"{kind.__name__}.sqlite") if spill else None
+        model = SILKRegressor("gaussian:gamma=2", budget=20).keep_pending(limit=30, spill=path)
+        for start in range(0, 120, 20):
+            model.predict(kind(X[start : start + 20]), ids=np.arange(start, start + 20))
+            model.learn_labels([start + 3, start - 5, start + 1], y[[start + 3, start - 5, start + 1]])
+        made.append((model.predict(X).tolist(), model.pending_.counts))
+        if not spill:
+            assert gossamer.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
+            other = X[:1] if kind is not np.asarray else csr_array(X[:1])
+            before = model.to_bytes()
+            for bad in (other, kind(X[:1, :2]), csr_array([[np.nan, 1.0, 1.0]])):
+                with pytest.raises(ValueError, match="X"):
+                    model.predict(bad, ids=[1000])
+                assert model.to_bytes() == before
+    assert made[0] == made[1] == made[2]
 
 
 def test_frames_of_dates_wait_too():

@@ -246,7 +246,8 @@ class Stream:
     def _make_encoder(self, position: Mapping[str, Any] | None) -> RowEncoder:
         """The encoder of the rows, as it was at a position."""
         if position is None:
-            made: RowEncoder = RowEncoder(self.schema.plan, scale=False, largest=np.inf).settle()
+            sparse = "auto" if self._options.sparse is None else self._options.sparse
+            made: RowEncoder = RowEncoder(self.schema.plan, scale=False, largest=np.inf, sparse=sparse).settle()
             return made
         try:
             encoder = RowEncoder.from_bytes(base64.b64decode(position["encoder"]))

@@ -93,7 +93,8 @@ def measure_labels(results: list[Row], quick: bool) -> str:
     seconds = time.process_time() - start
     work = f"late labels: {rows:,} rows of 8 numbers wait; join and learn, budget 64, thousand labels/s"
     add(results, work, count / seconds / 1e3, 100, 200, faster=True, unit="")
-    return f"Showing them: {rows / shown:,.0f} rows/s; they take {grown:,.0f} MB, {1e6 * grown / rows:,.0f} bytes each."
+    wait = f"those that wait take {grown:,.0f} MB, {1e6 * grown / rows:,.0f} bytes each"
+    return f"Late labels: rows are shown at {rows / shown:,.0f} rows/s; {wait}."
 
 
 def measure_turnover(results: list[Row], quick: bool) -> str:
@@ -129,7 +130,7 @@ def measure_turnover(results: list[Row], quick: bool) -> str:
     half = len(sizes) // 2
     return (
         f"Turnover: the stored encoder takes {sizes[half]:,} bytes after half of the rows, {sizes[-1]:,} at the end, "
-        f"the process {memory[half]:.1f} MB and {memory[-1]:.1f} MB. "
+        f"the process {memory[half]:.1f} MB and {memory[-1]:.1f} MB."
     )
 
 

@@ -4,7 +4,6 @@ import io
 import itertools
 import math
 import pickle
-import tempfile
 import zlib
 
 import numpy as np
@@ -13,12 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.sparse import issparse, vstack
 from sklearn.base import clone
 from tables import make_frame
 
 import gossamer
-from gossamer import AutoRegressor, OnlinePipeline, RowEncoder, SILKRegressor, pipeline
+from gossamer import OnlinePipeline, RowEncoder, SILKRegressor, pipeline
 from gossamer.rows import KINDS, Coded, Column, Plan, as_table
 from gossamer.rows.categories import CANDIDATES, Categories, growth_of
 from gossamer.rows.parse import FORMATS, find_format, parse_number, parse_time
@@ -344,86 +342,6 @@ def test_columns_that_come_and_go():
         encoder.transform([{"z": 1.0}])
     with pytest.raises(ValueError, match="as in the rows before"):
         encoder.transform(np.zeros((1, 3)))
-
-
-STARTS = {
-    "zero": (0.0, 3.5), "word": ("off", "on"), "truth": (False, True), "answer": ("no", "yes"), "hour": (0, 6),
-    "time": (pd.Timestamp("2024-01-01"), pd.Timestamp("2024-05-05 08:00")), "price": ("$1,000", "$2,000"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", STARTS)
-def test_a_column_that_starts_late_joins(name):
-    """One value in all first rows, and then another: a feature shows it, in a width that stays."""
-    first, then = STARTS[name]
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=1400), name: pd.Series([first] * 1200 + [first, then] * 100)})
-    encoder = RowEncoder()
-    before, after = encoder.learn_transform(frame[:1200]), encoder.learn_transform(frame[1200:])
-    column = encoder.describe()[name]
-    assert column.dormant
-    assert "in the first 1,000 rows" in column.why
-    assert before.shape[1] == after.shape[1] == 1 + len(column.features)
-    assert np.ptp(before[-200:, 1:], axis=0).max() == 0.0
-    later = after[100:, 1:]
-    assert np.abs(later[::2] - later[1::2]).max(axis=1).min() > 0.1
-    assert encoder.effective_width_ == 1
-    assert RowEncoder.from_bytes(encoder.to_bytes()).describe()[name].dormant
-
-
-@pytest.mark.parametrize("width", [128, 4096])
-def test_sparse_features_are_the_dense_ones(width):
-    """CSR has the bits of the array, in any split; of itself it comes where texts are wide."""
-    plan = Plan.of(FOUND)
-    plan["text"].width = width
-    dense = RowEncoder(plan, sparse=False)
-    expected = np.vstack([dense.learn_transform(FRAME[:250]), dense.learn_transform(FRAME[250:])])
-    sparse = RowEncoder(plan, sparse=True)
-    found = vstack([sparse.learn_transform(FRAME[a:b]) for a, b in ((0, 1), (1, 300), (300, 400))])
-    assert issparse(found)
-    assert np.array_equal(found.toarray(), expected)
-    assert np.array_equal(sparse.transform(FRAME).toarray(), dense.transform(FRAME))
-    again = RowEncoder.from_bytes(sparse.to_bytes()).transform(FRAME)
-    assert again.has_canonical_format
-    assert np.array_equal(again.toarray(), dense.transform(FRAME))
-    auto = RowEncoder(plan).learn_transform(FRAME)
-    assert issparse(auto) == (width == 4096)
-    if width == 4096:
-        assert auto.data.nbytes + auto.indices.nbytes < 0.5 * expected.nbytes
-
-
-@pytest.mark.parametrize("kernel", ["linear", "polynomial:degree=2", "gaussian:gamma=0.2"])
-def test_models_of_wide_texts_are_sparse(kernel):
-    """Pipelines, and their late labels in memory and in a file: the answers of dense rows, from sparse points."""
-    y = FRAME["number"].to_numpy()
-
-    def learn(sparse, spill=None):
-        model = pipeline(RowEncoder({"text": "text:4096"}, sparse=sparse), SILKRegressor(kernel, C=0.1, budget=30))
-        made = [model.predict_learn(FRAME[:200], y[:200])]
-        model.keep_pending(spill=spill)
-        made.append(model.predict(FRAME[200:], ids=np.arange(200, 400)))
-        if spill is None:
-            assert type(model).from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
-            model = type(model).from_bytes(model.to_bytes())
-        order = np.random.default_rng(0).permutation(np.arange(200, 400))
-        made += [model.learn_labels(part, y[part]) for part in np.split(order, 5)]
-        return model, np.concatenate([*made, model.predict(FRAME)])
-
-    _, expected = learn(False)
-    with tempfile.TemporaryDirectory() as folder:
-        for model, found in (learn("auto"), learn("auto", f"{folder}/rows.sqlite")):
-            assert issparse(model[-1].support_vectors_)
-            assert len(model.pending_) == 0
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-
-
-def test_a_learner_that_scales_makes_them_dense():
-    for scale in (True, False):
-        made = []
-        for sparse in (False, "auto"):
-            rows = RowEncoder({"text": "text:4096"}, sparse=sparse).learn_transform(FRAME[:60])
-            made.append(AutoRegressor(budget=16, scale=scale).predict_learn(rows, FRAME["number"][:60]))
-        np.testing.assert_allclose(made[1], made[0], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("form", ["", *FORMATS])

@@ -77,7 +77,9 @@ def as_answers(model: Any, made: list[Any]) -> Array:
     if getattr(model, "task", "") == "classification":
         known = all(label is not None for label in made)
         return np.array(made) if known and made else np.array(made, dtype=object)
-    return np.array([np.nan if value is None else value for value in made], dtype=np.float64)
+    width = max((len(value) for value in made if isinstance(value, list)), default=0)  # of several targets
+    nothing = [np.nan] * width if width else np.nan
+    return np.array([nothing if value is None else value for value in made], dtype=np.float64)
 
 
 def _read_rows(model: Any, X: Any) -> Any:

@@ -73,6 +73,16 @@ def test_labels(part):
     assert len(model.models) == (1 if several.takes(part()._made()) else 2)
 
 
+def test_labels_are_weighed_each_by_itself():
+    dicts, _, Y = rows()
+    model, plain = (river.MultiLabel(river.SILKClassifier(class_weight=weight)) for weight in ("balanced", None))
+    for x, (a, b) in zip(dicts, Y, strict=True):
+        for own in (model, plain):
+            own.learn_one(x, {"high": bool(a > 0.8), "far": bool(b > 5)})
+    assert (len(model.models), len(plain.models)) == (2, 1)
+    assert sum(model.predict_one(x)["high"] for x in dicts) > sum(plain.predict_one(x)["high"] for x in dicts)
+
+
 def test_what_is_refused_changes_nothing():
     dicts, _, _ = rows()
     for model in (river.MultiTarget(river.SILKRegressor()), river.MultiTarget(river.PARegressor())):

@@ -209,6 +209,26 @@ def test_a_process_that_saved_nothing_leaves_no_rows(tmp_path):
     assert len(gossamer.from_bytes(model.to_bytes()).pending_) == 3
 
 
+def test_bytes_that_nobody_saved(tmp_path):
+    """A model may be made into bytes a few times since it was saved: its rows are still in the file."""
+    stream = Stream(2)
+    models = [SILKRegressor("gaussian:gamma=2", budget=20).keep_pending(limit=5, spill=str(tmp_path / f"{i}.sqlite"))
+              for i in range(2)]  # fmt: skip
+    for call in stream.calls:
+        stream.do(models[0], call)
+    for at, call in enumerate(stream.calls):
+        stream.do(models[1], call)
+        if at == 40:
+            models[1].save(tmp_path / "model.gsm")
+        elif at > 40 and at % 20 == 0 and at < 160:
+            models[1].to_bytes()
+    again = gossamer.load(tmp_path / "model.gsm")
+    for call in stream.calls[41:]:
+        stream.do(again, call)
+    assert again.pending_.counts == models[0].pending_.counts
+    assert np.array_equal(again.predict(stream.X), models[0].predict(stream.X))
+
+
 def test_memory_and_sqlite_are_the_same(tmp_path):
     """Every count and every prediction; and copies of a model are snapshots."""
     stream, made = Stream(3), []

@@ -53,7 +53,8 @@ class _Several(Snapshot, base.Wrapper[Any]):
         values = [self._read(name, y[name]) for name in names]
         joint, apart = self._joint, dict(self._apart)
         if not self._targets:
-            together = len(names) > 1 and several.takes(self.model._made())
+            weighed = getattr(self.model, "class_weight", None) is not None  # by label, so each has its own rows
+            together = len(names) > 1 and several.takes(self.model._made()) and not weighed
             joint = self.model.clone() if together else None
             apart = {} if together else {name: self.model.clone() for name in names}
         when = {} if t is None else {"t": t}

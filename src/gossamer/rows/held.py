@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections import deque
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ from gossamer.rows.slots import DenseSlots, Slots, from_stored, join_rows, make_
 
 #: What `find` says of a row that waited too long.
 OLD = False
+#: The last bytes of a model that a file can be taken back to: not all that were made are saved.
+SAVES = 8
 
 
 class Row(NamedTuple):
@@ -176,13 +179,14 @@ class HeldInMemory:
 
 
 class HeldInSQLite:
-    """Rows in a file. Nothing that a saved model may come back to is deleted: a row that is gone is marked with the
-    number of the call that took it, and kept as long as its fate."""
+    """Rows in a file. Nothing that one of the last eight saved models may come back to is deleted: a row that is gone
+    is marked with the number of the call that took it, and kept as long as its fate."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._gone = 0
-        self._saved = 0, 0  # the last call that a stored model may come back to, and the rows that were gone then
+        # the calls that a stored model may come back to, and the rows that were gone then, the oldest first
+        self._saved = deque([(0, 0)], maxlen=SAVES)
         self._new = True  # rows in the file are those of a process that was killed before it had saved a model
         self._open: sqlite3.Connection | None = None
 
@@ -191,7 +195,7 @@ class HeldInSQLite:
 
     def __deepcopy__(self, memo: Any) -> HeldInSQLite:
         made = HeldInSQLite(self.path)
-        made._gone, made._saved, made._new = self._gone, self._saved, self._new and self._open is None
+        made._gone, made._saved, made._new = self._gone, self._saved.copy(), self._new and self._open is None
         return made
 
     @property
@@ -296,21 +300,22 @@ class HeldInSQLite:
     def forget(self, limit: int) -> None:
         """Delete what is too old to have a fate, and no stored model can come back to; write what has changed."""
         self._begin()
-        saved, gone = self._saved
+        saved, gone = self._saved[0]
         self._file.execute("DELETE FROM pending WHERE gone <= ? AND rank <= ?", (saved, gone - limit))
         self._file.execute("COMMIT")
 
     def state(self, event: int) -> dict[str, Any]:
         """What a stored model needs besides the file, whose rows are on the disk before."""
         self._file.execute("PRAGMA wal_checkpoint")
-        self._saved = event, self._gone
+        self._saved.append((event, self._gone))
         return {"event": event, "gone": self._gone}
 
     def restore(self, state: Any, event: int) -> None:
         """Undo what came after the model was saved."""
         if state["event"] != event or type(state["gone"]) is not int:
             raise _checks.wrong("Pending", "held", f"the state of call {event}", state)
-        self._gone, self._saved, self._new = state["gone"], (event, state["gone"]), False
+        self._gone, self._new = state["gone"], False
+        self._saved = deque([(event, self._gone)], maxlen=SAVES)
         self._begin()
         self._file.execute("DELETE FROM pending WHERE shown > ?", (event,))
         self._file.execute("UPDATE pending SET gone = NULL, fate = NULL, rank = NULL WHERE gone > ?", (event,))

@@ -179,7 +179,7 @@ fuzz: $(VENV)/.extra-test build/address/package ## damaged and forged files, tex
 soak: $(VENV)/.extra-test ## 10^8 rows: memory, norm, inverse, accuracy (ARGS=--quick)
 	@$(BIN)/python tests/long/campaign.py soak $(ARGS)
 
-kill: $(VENV)/.extra-test ## kill -9 at random moments: gossamer run, a bank, executors of Spark where Java is (ARGS=--quick)
+kill: $(VENV)/.extra-test ## kill -9 at random moments: gossamer run, a bank, late labels, executors of Spark where Java is (ARGS=--quick)
 	@command -v java > /dev/null && $(MAKE) --no-print-directory $(VENV)/.extra-spark || echo "without Spark"
 	@$(BIN)/python tests/long/campaign.py kill $(ARGS)
 

@@ -1,6 +1,7 @@
 // Columns of numbers with gaps: each value scaled by the mean and deviation of the values before it; a gap is the mean.
 // West's weighted form of Welford's recurrences for each column, since each has gaps of its own. Skewed columns are scaled
-// on the scale of asinh, which is linear below its unit and logarithmic above.
+// on the scale of asinh, which is linear below its unit and logarithmic above. A column may start late: however long it has
+// had one value, that weighs as a few rows once another comes, or all others would be clipped for long.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,9 @@
 #include <cstdint>
 
 namespace gossamer {
+
+// the most rows that a value counts for which was the only one
+constexpr double kConstantRows = 16.0;
 
 struct NumberColumns {
     int columns = 0;
@@ -36,7 +40,8 @@ inline void encode_numbers(const NumberColumns& c, const double* x, double* out,
             out[c.places[j]] = shown;
             if (gap && c.marks[j] >= 0) out[c.marks[j]] = 1.0;
             if (!learn) continue;
-            c.weight[j] = now * weight + (gap ? 0.0 : 1.0);
+            const bool starts = scaled && !gap && c.squares[j] == 0.0 && value != mean;
+            c.weight[j] = now * (starts ? std::min(weight, kConstantRows) : weight) + (gap ? 0.0 : 1.0);
             if (gap) {
                 c.squares[j] = now * c.squares[j];
                 continue;

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         OnlineScaler,
         PAClassifier,
         PARegressor,
+        PerTarget,
         ProjectionClassifier,
         ProjectionRegressor,
         ROMMAClassifier,
@@ -79,6 +80,7 @@ __all__ = [
     "PAClassifier",
     "PARegressor",
     "ParameterError",
+    "PerTarget",
     "ProjectionClassifier",
     "ProjectionRegressor",
     "ROMMAClassifier",
@@ -110,7 +112,7 @@ _HOMES = {
     "estimators": "ALMAClassifier AdatronClassifier AdditiveClassifier AdditiveRegressor AutoClassifier AutoRegressor "
     "KernelPerceptron Mixture "
     "NORMAClassifier NORMADetector NORMARegressor NewtonClassifier NewtonRegressor OnlineClassifier OnlineDetector "
-    "OnlinePipeline OnlineRegressor OnlineScaler PAClassifier PARegressor "
+    "OnlinePipeline OnlineRegressor OnlineScaler PAClassifier PARegressor PerTarget "
     "ProjectionClassifier ProjectionRegressor ROMMAClassifier SILKClassifier SILKDetector SILKRegressor "
     "SVMDClassifier SVMDDetector SVMDRegressor merge pipeline",
     "exceptions": "CollapseWarning DivergenceWarning ParameterError",

@@ -3,17 +3,16 @@
 Run as a program, this file is a server that forks: each line it reads is the work of a child that starts at once.
 """
 
-import contextlib
 import json
-import os
 import random
-import signal
-import subprocess
 import sys
-import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from killing import kill_and_go_on, read_log, serve, server
 
 from gossamer import NORMADetector, OnlineScaler, SILKClassifier, pipeline
 from gossamer.bank import ModelBank
@@ -53,64 +52,13 @@ def work(case, path, log):
 
 
 if __name__ == "__main__":
-    for line in sys.stdin:
-        request = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            try:
-                work(*request["work"])
-                os._exit(0)
-            finally:
-                os._exit(99)
-        log, ended = request["work"][2], 0
-        written = os.path.getsize(log) if os.path.exists(log) else 0
-        while request["grown"] is not None and not ended:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if not ended and (os.path.getsize(log) if os.path.exists(log) else 0) >= written + request["grown"]:
-                time.sleep(request["after"])
-                os.kill(child, signal.SIGKILL)  # not waited for yet, so it is there
-                break
-            time.sleep(0.001)
-        print(os.waitstatus_to_exitcode(status if ended else os.waitpid(child, 0)[1]), flush=True)
-
-
-@contextlib.contextmanager
-def server():
-    """Does the work in new processes, killed some moments after their log has grown by so much; tells whether one ended
-    by itself."""
-    process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def run(case, path, log, grown=None, after=0.0):
-        request = {"work": [case, str(path), str(log)], "grown": grown, "after": after}
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        code = int(process.stdout.readline())
-        assert code in (0, -signal.SIGKILL)
-        return code == 0
-
-    try:
-        yield run
-    finally:
-        process.stdin.close()
-        process.wait()
-        process.stdout.close()
-
-
-def kill_and_go_on(run, case, folder, whole, moments, most):
-    """Learn a stream to its end in ``folder``, killed at random moments; how often."""
-    length, kills, done = whole[1].stat().st_size, 0, False
-    while not done and kills < most:
-        grown = moments.choice([0, moments.randrange(length // 6)])  # often before it has done anything
-        done = run(case, folder / "killed", folder / "lines", grown, after=moments.uniform(0.0, 0.02))
-        kills += not done
-    assert done or run(case, folder / "killed", folder / "lines")
-    return kills
+    serve(work)
 
 
 def check_same(case, killed, lines, whole, log):
     """Every batch is committed once, with the scores, and in the end the models, of a run that was never stopped."""
     expected = dict(map(json.loads, log.read_text().splitlines()))
-    found = [json.loads(line) for line in lines.read_text().splitlines() if line.endswith("]")]
+    found = read_log(lines)
     assert all(scores == expected[start] for start, scores in found)  # also of those that were learned anew
     assert {start for start, _ in found} == set(expected)
     model, rows, _ = CASES[case]
@@ -125,7 +73,7 @@ def check_same(case, killed, lines, whole, log):
 
 @pytest.fixture(scope="module")
 def in_a_child():
-    with server() as run:
+    with server(__file__) as run:
         yield run
 
 

@@ -6,7 +6,7 @@ import pytest
 from fork_server import Commands
 from kill_run import CASES, kill_run, two_classes
 
-#: Kills of each case; there are seven cases. tests/long/kill_run.py makes more.
+#: Kills of each case; there are eight cases. tests/long/kill_run.py makes more.
 KILLS = 8
 #: Of these, kills that must come in the middle of the work, after a new checkpoint.
 TORN = 2

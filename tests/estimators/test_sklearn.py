@@ -35,15 +35,18 @@ PIPELINES = [
     pipeline(OnlineScaler(), gossamer.SILKDetector()),
     gossamer.Mixture([gossamer.NewtonClassifier(budget=40)]),
     gossamer.Mixture([gossamer.NewtonRegressor(budget=40)]),
+    gossamer.PerTarget(gossamer.NewtonRegressor(budget=40)),
 ]
-INSTANCES = [part() for part in PUBLIC if part not in (OnlinePipeline, gossamer.Mixture)] + PIPELINES
+#: Those that need others to be made of.
+MADE_OF = (OnlinePipeline, gossamer.Mixture, gossamer.PerTarget)
+INSTANCES = [part() for part in PUBLIC if part not in MADE_OF] + PIPELINES
 
 
 def expected_failures(estimator):
     """The checks that cannot pass, and why."""
     if isinstance(estimator, OnlinePipeline):
         return {"check_estimators_overwrite_params": "as scikit-learn's own Pipeline, it holds its fitted steps itself"}
-    if not isinstance(estimator, (Online, gossamer.Mixture)):
+    if not isinstance(estimator, (Online, gossamer.Mixture, gossamer.PerTarget)):
         return {}
     why = "a weight scales the step of one example, which is not the same as learning that example several times"
     found = {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}

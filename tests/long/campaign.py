@@ -36,6 +36,7 @@ CAMPAIGNS: dict[str, list[tuple[str, list[str], list[str], str | None]]] = {
     "kill": [
         ("kill_run.py", ["--count", "300"], ["--count", "10"], None),
         ("kill_bank.py", ["--count", "300"], ["--count", "10"], None),
+        ("kill_labels.py", ["--count", "80"], ["--count", "10"], None),
         ("kill_spark.py", ["--count", "10"], ["--count", "1"], None),
     ],
     "tsan": [("threads.py", ["--threads", "8", "--seconds", "60"], ["--threads", "4", "--seconds", "3"], "thread")],

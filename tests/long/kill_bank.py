@@ -15,13 +15,14 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import folders  # noqa: F401
+import killing
 import test_bank_kill as work
 from kills import Kills
 
 
 def main() -> int:
     campaign = Kills(__doc__, 300)
-    with tempfile.TemporaryDirectory() as folder, work.server() as run:
+    with tempfile.TemporaryDirectory() as folder, killing.server(work.__file__) as run:
         whole = {}
         for case in work.CASES:
             whole[case] = Path(folder) / f"whole {case}", Path(folder) / f"log {case}"
@@ -30,7 +31,7 @@ def main() -> int:
             case = list(work.CASES)[campaign.rounds % len(work.CASES)]
             place = Path(folder) / f"round {campaign.rounds}"
             place.mkdir()
-            killed = work.kill_and_go_on(run, case, place, whole[case], campaign.moments, most=campaign.left)
+            killed = killing.kill_and_go_on(run, case, place, whole[case], campaign.moments, most=campaign.left)
             campaign.kills, campaign.rounds = campaign.kills + killed, campaign.rounds + 1
             try:
                 work.check_same(case, place / "killed", place / "lines", *whole[case])

@@ -12,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.sparse import issparse
 from sklearn.base import clone
 from tables import make_frame
 
@@ -29,7 +28,7 @@ FOUND = RowEncoder().fit(FRAME).plan_
 EXPECTED = {
     "number": "number", "holes": "number", "sentinel": "number", "boolean": "boolean", "answer": "boolean",
     "category": "category", "drifting": "category", "mixed": "mixed", "text": "text", "timestamp": "timestamp",
-    "hour": "cyclic", "price": "number", "id": "id", "constant": "constant",
+    "hour": "cyclic", "price": "number", "id": "id", "constant": "category",
 }  # fmt: skip
 FACES = {
     "pandas": lambda frame: frame,
@@ -47,9 +46,10 @@ def learn_in_parts(encoder, X, cuts):
 
 
 def test_kinds_are_found():
-    """Every kind but "ignored" is found, with its sentinel, its format and the reason."""
+    """Every kind that is not said is found, with its sentinel, its format and the reason."""
     assert {column.name: column.kind for column in FOUND} == EXPECTED
-    assert set(EXPECTED.values()) | {"ignored"} == set(KINDS)
+    assert set(EXPECTED.values()) | {"constant", "ignored"} == set(KINDS)
+    assert [column.name for column in FOUND if column.dormant] == ["constant"]
     assert FOUND["sentinel"].missing == (-999.0,)
     assert "-999" in FOUND["sentinel"].why
     assert not FOUND["number"].indicator
@@ -154,17 +154,21 @@ def test_forged_states_are_refused():
 
 
 def naive_numbers(values, clip, keep):
-    """The mean and deviation of the values before each, written out."""
+    """The mean and deviation of the values before each, written out; a value that was the only one is 16 at most."""
     shown, seen = [], []
     for t, x in enumerate(values):
-        past = [(value, keep ** (t - 1 - i)) for i, value in seen]
+        past = [(value, keep ** (t - 1 - i) * share) for i, value, share in seen]
         weight = sum(w for _, w in past)
         mean = sum(value * w for value, w in past) / weight if past else 0.0
         deviation = math.sqrt(sum(w * (value - mean) ** 2 for value, w in past) / weight) if past else 0.0
         z = 0.0 if not deviation > 1e-9 or math.isnan(x) else (x - mean) / deviation
         most = min(clip, math.sqrt(weight))
         shown.append(min(max(z, -most), most))
-        seen += [] if math.isnan(x) else [(t, x)]
+        if math.isnan(x):
+            continue
+        if past and weight > 16.0 and {value for value, _ in past} == {past[0][0]} != {x}:
+            seen = [(i, value, 16.0 / weight) for i, value, _ in seen]
+        seen.append((t, x, 1.0))
     return shown
 
 
@@ -179,6 +183,10 @@ def test_numbers_are_scaled_by_the_rows_before(forget):
     raw = RowEncoder({"x": "number"}, scale=False).learn_transform(pd.DataFrame({"x": x}))[:, 0]
     before = [np.nanmean(x[:t]) if np.isfinite(x[:t]).any() else 0.0 for t in range(60)]
     assert np.allclose(raw, np.where(np.isnan(x), before, x))
+    late = np.concatenate([np.full(300, -7.0), rng.normal(50.0, 10.0, 60)])
+    found = RowEncoder({"x": "number"}, forget=forget).learn_transform(pd.DataFrame({"x": late}))[:, 0]
+    assert np.allclose(found, naive_numbers(late, 5.0, 1.0 - forget), rtol=1e-9, atol=1e-9)
+    assert len(np.unique(np.abs(found[301:]))) == 59  # they are not all clipped
 
 
 def naive_categories(texts, places, hashed, memory):
@@ -334,12 +342,6 @@ def test_columns_that_come_and_go():
         encoder.transform([{"z": 1.0}])
     with pytest.raises(ValueError, match="as in the rows before"):
         encoder.transform(np.zeros((1, 3)))
-
-
-def test_sparse_features_are_the_dense_ones():
-    found = RowEncoder(FOUND, sparse=True).learn_transform(FRAME)
-    assert issparse(found)
-    assert np.array_equal(found.toarray(), RowEncoder(FOUND).learn_transform(FRAME))
 
 
 @pytest.mark.parametrize("form", ["", *FORMATS])

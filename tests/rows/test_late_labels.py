@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import coo_matrix, csr_array
 from tables import make_frame
 
 import gossamer
@@ -190,6 +191,44 @@ def test_killed_and_resumed(spill, tmp_path):
     assert model.learner_.steps == whole.learner_.steps == model.pending_.counts["joined"]
 
 
+def test_a_process_that_saved_nothing_leaves_no_rows(tmp_path):
+    """Rows in a file whose model was never saved are not those of the next model; a copy of a model has its rows."""
+    X, _, _ = make_rows()
+    path = str(tmp_path / "pending.sqlite")
+    first = SILKRegressor().keep_pending(spill=path)
+    first.predict(X[:5], ids=np.arange(5))
+    model = SILKRegressor().keep_pending(spill=path)
+    model.predict(X[:3], ids=np.arange(3))
+    assert model.pending_.counts["shown_again"] == 0
+    assert (
+        len(model.pending_)
+        == len(copy.deepcopy(model).pending_)
+        == len(pickle.loads(pickle.dumps(model)).pending_)
+        == 3
+    )
+    assert len(gossamer.from_bytes(model.to_bytes()).pending_) == 3
+
+
+def test_bytes_that_nobody_saved(tmp_path):
+    """A model may be made into bytes a few times since it was saved: its rows are still in the file."""
+    stream = Stream(2)
+    models = [SILKRegressor("gaussian:gamma=2", budget=20).keep_pending(limit=5, spill=str(tmp_path / f"{i}.sqlite"))
+              for i in range(2)]  # fmt: skip
+    for call in stream.calls:
+        stream.do(models[0], call)
+    for at, call in enumerate(stream.calls):
+        stream.do(models[1], call)
+        if at == 40:
+            models[1].save(tmp_path / "model.gsm")
+        elif at > 40 and at % 20 == 0 and at < 160:
+            models[1].to_bytes()
+    again = gossamer.load(tmp_path / "model.gsm")
+    for call in stream.calls[41:]:
+        stream.do(again, call)
+    assert again.pending_.counts == models[0].pending_.counts
+    assert np.array_equal(again.predict(stream.X), models[0].predict(stream.X))
+
+
 def test_memory_and_sqlite_are_the_same(tmp_path):
     """Every count and every prediction; and copies of a model are snapshots."""
     stream, made = Stream(3), []
@@ -236,7 +275,7 @@ def test_forged_rows_are_refused():
     learned = pending._learned()
     held = learned["held"]
     for change in ({"ids": [1, 1, 2]}, {"ids": [1]}, {"rows": X[:2]}, {"rows": X[:3] * np.nan}, {"times": [2, 1, 0]},
-                   {"ids": [[], 1, 2]}, {"fates": [[1], [], []]}, {"rows": "no"}):  # fmt: skip
+                   {"ids": [[], 1, 2]}, {"fates": [[1], [], []]}, {"rows": "no"}, {"rows": {"starts": 1}}):  # fmt: skip
         with pytest.raises(ValueError, match="Pending"):
             Pending(limit=5)._relearn({**learned, "held": {**held, **change}})
     with pytest.raises(ValueError, match="Pending"):
@@ -244,6 +283,30 @@ def test_forged_rows_are_refused():
     for name, value in (("limit", 0), ("ttl", "soon"), ("spill", 3)):
         with pytest.raises(ValueError, match=name):
             Pending(**{name: value})
+
+
+@pytest.mark.parametrize("spill", [False, True], ids=["memory", "sqlite"])
+def test_sparse_rows_wait_as_dense_ones(spill, tmp_path):
+    """The same bits; slots are used again; a row of another kind is refused while some wait."""
+    X, y, _ = make_rows()
+    X = np.where(X > 0.5, X, 0.0)
+    made = []
+    for kind in (np.asarray, csr_array, coo_matrix):
+        path = str(tmp_path / f"{kind.__name__}.sqlite") if spill else None
+        model = SILKRegressor("gaussian:gamma=2", budget=20).keep_pending(limit=30, spill=path)
+        for start in range(0, 120, 20):
+            model.predict(kind(X[start : start + 20]), ids=np.arange(start, start + 20))
+            model.learn_labels([start + 3, start - 5, start + 1], y[[start + 3, start - 5, start + 1]])
+        made.append((model.predict(X).tolist(), model.pending_.counts))
+        if not spill:
+            assert gossamer.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
+            other = X[:1] if kind is not np.asarray else csr_array(X[:1])
+            before = model.to_bytes()
+            for bad in (other, kind(X[:1, :2]), csr_array([[np.nan, 1.0, 1.0]])):
+                with pytest.raises(ValueError, match="X"):
+                    model.predict(bad, ids=[1000])
+                assert model.to_bytes() == before
+    assert made[0] == made[1] == made[2]
 
 
 def test_frames_of_dates_wait_too():

@@ -501,6 +501,20 @@ def test_formats_are_found(tmp_path):
         assert open_stream(file).format == "parquet"
 
 
+def test_columns_of_a_stream_of_numbers_are_all_kept():
+    """A counter and a constant are features where all columns are numbers; encoders leave counters out, and say it."""
+    rows = [f"{i},{i % 7 / 2},4" for i in range(200)]
+    data = "\n".join(["row,x,four", *rows]).encode()
+    stream = open_stream(data)
+    assert stream.names == ["row", "x", "four"]
+    assert np.vstack([chunk.X for chunk in stream])[-1].tolist() == [199.0, 199 % 7 / 2, 4.0]
+    decided = open_stream(data, encode=False)
+    assert decided.names == ["x", "four"]
+    assert decided.describe()[0] == "row (left out): id, such as '0': 200 different whole numbers in 200 rows"
+    words = "\n".join(["row,x,word", *(f"{i},{i % 7 / 2},{'ab'[i % 2]}" for i in range(200))]).encode()
+    assert "row" not in open_stream(words).names
+
+
 def test_columns_can_be_chosen():
     data = b"id;a;b;y\n7;1;2;0\n8;3;4;1\n"
     assert open_stream(data, target="y", ignore=["id"]).names == ["a", "b"]

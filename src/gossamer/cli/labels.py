@@ -24,7 +24,7 @@ from gossamer.estimators import pipeline
 from gossamer.streams import Schema, Stream, open_stream
 
 #: Rows of a chunk; checkpoints are written between chunks.
-CHUNK = 1024
+CHUNK = 256
 #: Options that a resumed run must have in common with the first part.
 SAME = ("target", "labels", "id", "columns", "ignore", "kinds", "categories", "missing", "task", "learner", "pending")
 
@@ -122,8 +122,8 @@ class Join:
                 print(line, file=sys.stderr)
         for chunk in self.rows:
             features = self.encoder.learn_transform(chunk.X)
-            for name, x in zip(np.asarray(chunk.y).tolist(), features, strict=True):
-                self._show(name, x[None])
+            for row, name in enumerate(np.asarray(chunk.y).tolist()):
+                self._show(name, features[row : row + 1])
             self.place = chunk.position
             if self.checkpoint.due(self.shown):
                 self._mark(done=False)

@@ -32,6 +32,7 @@ from gossamer.estimators.papers import (
     SVMDDetector,
     SVMDRegressor,
 )
+from gossamer.estimators.per_target import PerTarget
 from gossamer.estimators.pipelines import OnlinePipeline, pipeline
 from gossamer.estimators.scaler import OnlineScaler
 
@@ -56,6 +57,7 @@ __all__ = [
     "OnlineScaler",
     "PAClassifier",
     "PARegressor",
+    "PerTarget",
     "ProjectionClassifier",
     "ProjectionRegressor",
     "ROMMAClassifier",

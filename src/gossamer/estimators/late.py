@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 
 from gossamer import _checks
+from gossamer._sparse import longest_row, sparse_rows
 from gossamer._typing import Array
 from gossamer.rows.pending import Pending
 
@@ -49,7 +51,8 @@ class LateLabels:
         """
 
         def learn(rows: Array, labels: Array) -> None:
-            when = {} if not self._timed() else {"time": None if time is None else np.full(len(rows), float(time))}
+            count = rows.shape[0]
+            when = {} if not self._timed() else {"time": None if time is None else np.full(count, float(time))}
             self.partial_fit(rows, labels, **when)  # type: ignore[attr-defined]
 
         return as_answers(self, self.pending_.join(ids, y, learn, time))
@@ -58,7 +61,7 @@ class LateLabels:
         """Whether the model forgets by the clock: then ``time`` is when the labels came."""
         return getattr(self, "half_life", None) is not None
 
-    def _remember(self, ids: Any, X: Array, made: Array, time: Any) -> None:
+    def _remember(self, ids: Any, X: Any, made: Array, time: Any) -> None:
         self.pending_.add(ids, X, np.asarray(made).tolist(), time)
 
 
@@ -74,7 +77,19 @@ def as_answers(model: Any, made: list[Any]) -> Array:
     if getattr(model, "task", "") == "classification":
         known = all(label is not None for label in made)
         return np.array(made) if known and made else np.array(made, dtype=object)
-    return np.array([np.nan if value is None else value for value in made], dtype=np.float64)
+    width = max((len(value) for value in made if isinstance(value, list)), default=0)  # of several targets
+    nothing = [np.nan] * width if width else np.nan
+    return np.array([nothing if value is None else value for value in made], dtype=np.float64)
+
+
+def _read_rows(model: Any, X: Any) -> Any:
+    """Rows to be remembered: an array of finite numbers, or sparse rows."""
+    if not issparse(X):
+        return _checks.matrix(model, X)
+    rows = sparse_rows(model, X)
+    if len(rows):
+        longest_row(model, rows)  # raises for NaN and infinity
+    return rows
 
 
 def remembers(method: Method) -> Method:
@@ -86,7 +101,7 @@ def remembers(method: Method) -> Method:
             if time is not None:
                 raise _checks.wrong(self, "time", "left out without ids", time)
             return method(self, X, *args, **options)
-        rows = _checks.matrix(self, X)
+        rows = _read_rows(self, X)
         try:
             made = method(self, X, *args, **options)
         except NotFittedError:  # the first label is still to come

@@ -79,7 +79,7 @@ def _learner(model: Any, count: int) -> Learner:
 def _loss(model: Any, count: int) -> Several:
     """The loss of a model for this many targets, if its rule takes it."""
     if not model.takes_several:
-        what = f"a vector: {type(model).__name__} learns one target"
+        what = f"a vector: {type(model).__name__} learns one target (`PerTarget` has a model for each)"
         raise _checks.wrong(model, "y", what, f"{count} targets")
     loss = model._loss()
     if loss.target not in ("real", "binary") or loss.adapts:
@@ -118,7 +118,8 @@ def learn_labels(model: Any, X: Any, y: Floats, sample_weight: Any, classes: Any
     """Learn rows with an indicator matrix of labels; returns the scores made before each."""
     for name in ("cost", "class_weight"):
         if getattr(model, name, None) is not None:
-            raise _checks.wrong(model, name, "None for several labels", getattr(model, name))
+            rule = "None for several labels (`PerTarget` has a model for each)"
+            raise _checks.wrong(model, name, rule, getattr(model, name))
     if not np.isin(y, LABELS).all():
         raise _checks.wrong(model, "y", "an indicator matrix of 0 and 1 for several labels", y[~np.isin(y, LABELS)][0])
     if classes is not None and not np.isin(np.asarray(classes), LABELS).all():

@@ -26,6 +26,7 @@ from gossamer.estimators import OnlineClassifier, OnlineDetector, OnlineRegresso
 from gossamer.estimators.base import Online
 from gossamer.river.models import Classifier, Detector, Model, Regressor
 from gossamer.river.rows import RowEncoder as RowEncoder
+from gossamer.river.several import MultiLabel as MultiLabel, MultiTarget as MultiTarget
 
 #: Parameters of ``fit``, which a stream does not have.
 OF_FIT = ("n_passes", "shuffle", "random_state")
@@ -74,7 +75,7 @@ _FACES = {
     if isinstance(part, type) and issubclass(part, estimator) and part.takes_new_features
 }
 globals().update(_FACES)
-__all__ = sorted([*_FACES, "RowEncoder"])
+__all__ = sorted([*_FACES, "MultiLabel", "MultiTarget", "RowEncoder"])
 
 if TYPE_CHECKING:
 

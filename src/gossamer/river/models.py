@@ -102,6 +102,11 @@ class Model(Snapshot, base.Estimator):
         self._absorb(x, None if y is None else [y], w, None if t is None else [t])
 
     @exclusive
+    def _learn_together(self, x: Row, y: list[Any], w: float, t: Any) -> None:
+        """Learn a row with several targets (`gossamer.river.several`)."""
+        self._absorb(x, np.array([y], dtype=np.float64), w, None if t is None else [t])
+
+    @exclusive
     def _learn_long(self, x: Row, y: Any, w: float) -> None:
         """Learn a row that the fast path has refused."""
         if self._learned is None or not self._learned.learn_one(x, y, w):
@@ -197,6 +202,9 @@ class Classifier(Model, base.MiniBatchClassifier):
         return learned
 
     def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any, t: Any) -> None:
+        if np.ndim(y) == 2 and isinstance(y, np.ndarray):  # several labels at once
+            super()._feed(learned, table, y, weights, t)
+            return
         numbers = {label: i for i, label in enumerate(learned.labels)}
         for label in y:
             if not _is_label(label):

@@ -42,7 +42,8 @@ class RowEncoder(models.Transformer):
     def _settled(self, x: Any) -> Any:
         if self._encoder is None:
             names = [name for name in inspect.signature(type(self).__init__).parameters if name != "self"]
-            self._encoder = rows.RowEncoder(**{name: getattr(self, name) for name in names}).settle([dict(x)])
+            given = {name: getattr(self, name) for name in names}
+            self._encoder = rows.RowEncoder(**given, sparse=False).settle([dict(x)])
         return self._encoder
 
     def learn_one(self, x: Any) -> None:

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks
 from gossamer._locks import Snapshot, exclusive, publish
 from gossamer._stored import Stored
-from gossamer._typing import Array, Floats
+from gossamer._typing import Array
 from gossamer.rows import clock
 from gossamer.rows.find import Limits, find_plan
-from gossamer.rows.layout import Layout, effective_width
+from gossamer.rows.layout import Layout, effective_width, is_sparse
 from gossamer.rows.plan import Plan, shown
 from gossamer.rows.table import Table, as_table
 
@@ -44,7 +44,7 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
     | text | hashed words, pairs of words and n-grams of characters |
     | timestamp | the time since the row before; the hour, the day of the week and of the year as points on circles |
     | cyclic | a point on a circle |
-    | id, constant, ignored | left out |
+    | id, constant, ignored | left out; a column that has one value in the first rows keeps a place for others |
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
     clip : scaled numbers are at most so many deviations from 0.
     forget : in [0, 1): the share of its weight that the past of a number loses with each row.
     start : how many rows of the first call are looked at.
-    sparse : whether the features come as a CSR matrix.
+    sparse : whether the features come as a CSR matrix; "auto": where texts of many features make that much smaller.
     largest : numbers of this size and more are taken for missing: their squares have no use.
 
     Attributes
@@ -84,7 +84,7 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
     def __init__(
         self, columns: Any = None, *, missing: str = "fill", places: int = 64, hashed: int = 16, text_width: int = 128,
         memory: float = 2000.0, timezone: str = "UTC", scale: bool = True, clip: float = 5.0, forget: float = 0.0,
-        start: int = 1000, sparse: bool = False, largest: float = LARGEST,
+        start: int = 1000, sparse: bool | str = "auto", largest: float = LARGEST,
     ) -> None:  # fmt: skip
         self.columns, self.missing, self.places, self.hashed, self.text_width = (
             columns,
@@ -110,13 +110,13 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
 
     def learn_transform(self, X: Any) -> Any:
         """The features of each row, with what is known from the rows before it; then the row is learned."""
-        return self._wrap(self._learn(X))
+        return self._learn(X)
 
     def transform(self, X: Any) -> Any:
         """The features of rows, with what is known from all rows learned; nothing is learned."""
         self._check_parameters()
         known = self._known()
-        return self._wrap(self._encode(known["_layout"], self._table(X, known), learn=False))
+        return self._encode(known["_layout"], self._table(X, known), learn=False)
 
     @exclusive
     def settle(self, X: Any = None) -> Any:
@@ -159,7 +159,7 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
     # -------------------------------------------------------------------------------------------------------- inside
 
     @exclusive
-    def _learn(self, X: Any, fresh: bool = False) -> Floats:
+    def _learn(self, X: Any, fresh: bool = False) -> Any:
         self._check_parameters()
         known = {} if fresh or "_layout" not in self.__dict__ else self.__dict__
         if not known:
@@ -174,7 +174,7 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
         publish(self, now, instead_of=(*LEARNED, "_layout"))
         return out
 
-    def _encode(self, layout: Layout, table: Table, *, learn: bool) -> Floats:
+    def _encode(self, layout: Layout, table: Table, *, learn: bool) -> Any:
         zone = clock.read_zone(self, self.timezone)
         return layout.encode(
             table,
@@ -184,9 +184,6 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
             zone=zone,
             strict=self.missing == "error",
         )
-
-    def _wrap(self, out: Floats) -> Any:
-        return csr_matrix(out) if self.sparse else out
 
     def _settle(self, table: Table) -> dict[str, Any]:
         """The learned attributes before the first row."""
@@ -210,7 +207,8 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
         return known
 
     def _make_layout(self, plan: Plan) -> Layout:
-        return Layout(plan, float(self.clip) if self.scale else 0.0, float(self.largest))
+        sparse = is_sparse(plan) if self.sparse == "auto" else bool(self.sparse)
+        return Layout(plan, float(self.clip) if self.scale else 0.0, float(self.largest), sparse)
 
     def _read(self, X: Any, names: list[str] | None = None) -> Table:
         if issparse(X):
@@ -261,8 +259,8 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
         _checks.number(self, "clip", self.clip, 0.0, np.inf)
         _checks.number(self, "largest", self.largest, 0.0, LARGEST if self.scale else np.inf, "right")
         _checks.number(self, "forget", self.forget, 0.0, 1.0, "left")
-        for name in ("scale", "sparse"):
-            _checks.one_of(self, name, getattr(self, name), [False, True])
+        _checks.one_of(self, "scale", self.scale, [False, True])
+        _checks.one_of(self, "sparse", self.sparse, ["auto", False, True])
         clock.read_zone(self, self.timezone)
 
     # --------------------------------------------------------------------------------------------------- the store

@@ -15,7 +15,7 @@ from gossamer.rows.parse import COMMA, NUMBER, find_format, map_texts, parse_num
 from gossamer.rows.plan import LEFT_OUT, Column, Plan, parse_kind
 from gossamer.rows.table import MISSING, Coded, Table, coded_numbers
 
-#: Fewer first rows than this say little: a column is then no id and no constant, and has room for what may come.
+#: Fewer first rows than this say little: a column is then no id, and has room for what may come.
 FEW = 50
 #: The numbers that often stand for a missing value.
 SENTINELS = tuple(sign * (10.0**digits - 1.0) for digits in range(2, 10) for sign in (-1, 1))
@@ -42,7 +42,7 @@ class Limits:
     width: int = 128
     #: Whether few first rows mean that anything may come.
     open: bool = True
-    #: Whether ids and constants are features too, because nothing else is there.
+    #: Whether ids are features too, because nothing else is there.
     all: bool = False
 
 
@@ -123,11 +123,19 @@ class Finder:
         return len(np.unique(self.values[~np.isnan(self.values)]))
 
     def find(self) -> Column:
-        """What the column is."""
+        """What the column is; one that has the same value in all first rows may have others later."""
+        column = self._find()
+        if self.few or self.gaps or self.different() != 1:
+            return column
+        value = self.values.values[int(self.values.codes[0])] if isinstance(self.values, Coded) else self.values[0]
+        shown = value if isinstance(value, str) else f"{float(value):g}"
+        why = f"always {shown[:20]} in the first {self.rows:,} rows: room for what may come"
+        return replace(column, dormant=True, why=why)
+
+    def _find(self) -> Column:
         if self.hint in ("boolean", "timestamp", "category"):
-            parts = self._parts(self.values) if self.hint == "timestamp" else ()
-            kind = self._constant() or self.column(self.hint, "by its type")
-            return replace(kind, parts=parts) if kind.kind == "timestamp" else kind
+            kind = self.column(self.hint, "by its type")
+            return replace(kind, parts=self._parts(self.values)) if kind.kind == "timestamp" else kind
         if not isinstance(self.values, Coded):
             return self._number(self.values, "")
         texts = [self.values.values[i] for i in np.unique(self.values.codes[self.values.codes >= 0])]
@@ -145,18 +153,18 @@ class Finder:
             why = f"numbers written like {disguised[0][:20]!r}" if disguised else ""
             return replace(self._number(parsed, why), decimal=decimal, disguised=bool(disguised))
         if all(parse_truth(text) == parse_truth(text) for text in texts):
-            return self._constant() or self.column("boolean", f"{' and '.join(sorted(texts)[:2])}")
+            return self.column("boolean", f"{' and '.join(sorted(texts)[:2])}")
         form = find_format(texts)
         if form is not None:
             times = map_texts(self.values, lambda text: parse_time(text, form))
             why = "" if not form else f"written as {form}"
-            return self._constant() or replace(self.column("timestamp", why), format=form, parts=self._parts(times))
+            return replace(self.column("timestamp", why), format=form, parts=self._parts(times))
         if count > 0.5 * present:
             strange = [text for text in texts if np.isnan(parse_number(text, decimal))]
             why = f"numbers, and texts such as {strange[0][:20]!r} ({present - count:,} of {present:,})"
             marks = self._sentinel(parsed)
             return replace(self.column("mixed", why), decimal=decimal, missing=marks)
-        return self._constant() or self._words(texts, present)
+        return self._words(texts, present)
 
     def _words(self, texts: list[str], present: int) -> Column:
         words = float(np.mean([len(text.split()) for text in texts]))
@@ -178,7 +186,7 @@ class Finder:
         column = replace(self.column("number", why), missing=marks, log=_log_unit(known))
         if not len(known):
             return replace(column, why=f"empty in the first {self.rows:,} rows")
-        return self._constant() or self._whole(known, column) or column
+        return self._whole(known, column) or column
 
     def _whole(self, known: Floats, column: Column) -> Column | None:
         """A column of whole numbers that are no quantity."""
@@ -203,12 +211,6 @@ class Finder:
         if NAMING.search(self.name):
             return self.column("category", f"its name, and {different:,} different whole numbers")
         return None
-
-    def _constant(self) -> Column | None:
-        if self.few or self.limits.all or self.gaps or self.different() != 1:
-            return None
-        value = self.values.values[int(self.values.codes[0])] if isinstance(self.values, Coded) else self.values[0]
-        return self.column("constant", f"always {value if isinstance(value, str) else float(value):.20}")
 
     def _sentinel(self, numbers: Floats) -> tuple[float, ...]:
         """A number far from the others that comes again and again."""

@@ -5,26 +5,35 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections import deque
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gossamer import _checks
+from gossamer._sparse import TABLES, SparseRows
 from gossamer._typing import Array, Floats
+from gossamer.rows.slots import DenseSlots, Slots, from_stored, join_rows, make_slots
 
 #: What `find` says of a row that waited too long.
 OLD = False
+#: The last bytes of a model that a file can be taken back to: not all that were made are saved.
+SAVES = 8
 
 
 class Row(NamedTuple):
-    """A row in a file: its id, when it was shown, its features, the prediction, and the key of its model or None."""
+    """A row in a file: its id, when it was shown, its features, the prediction, and the key of its model or None.
+
+    A sparse row has a ``width``; its features are the columns, as numbers, and after them the values.
+    """
 
     id: Any
     time: float
     x: Array
     prediction: Any
     key: Any
+    width: int | None
 
 
 class HeldInMemory:
@@ -33,7 +42,7 @@ class HeldInMemory:
     def __init__(self) -> None:
         self._slots: dict[Any, int] = {}
         self._free: list[int] = []
-        self._rows: Array = np.zeros((0, 0))
+        self._rows: Slots = DenseSlots(0, np.float64)
         self._times: Floats = np.zeros(0)
         self._predictions: list[Any] = []
         self._keys: list[Any] = []
@@ -45,15 +54,17 @@ class HeldInMemory:
 
     def check(self, X: Any) -> None:
         """Raise unless the rows fit those that are here."""
-        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
+        if not isinstance(X, TABLES) or X.ndim != 2 or X.dtype.kind != "f":
             raise _checks.wrong("Pending", "X", "a matrix of numbers, where labels come later", type(X).__name__)
-        if self._slots and X.shape[1] != self._rows.shape[1]:
-            raise _checks.wrong("Pending", "X", f"of {self._rows.shape[1]} features, as the rows that wait", X.shape)
+        if self._slots and (X.shape[1] != self._rows.width or type(make_slots(X)) is not type(self._rows)):
+            kind = "dense" if isinstance(self._rows, DenseSlots) else "sparse"
+            rule = f"{kind} and of {self._rows.width} features, as the rows that wait"
+            raise _checks.wrong("Pending", "X", rule, X.shape)
         if not self._slots:
-            self._rows, self._times = np.zeros((0, X.shape[1]), dtype=X.dtype), np.zeros(0)
+            self._rows, self._times = make_slots(X), np.zeros(0)
             self._predictions, self._keys, self._free = [], [], []
 
-    def put(self, names: list[Any], time: float, X: Array, predictions: list[Any], keys: list[Any], event: int) -> int:
+    def put(self, names: list[Any], time: float, X: Any, predictions: list[Any], keys: list[Any], event: int) -> int:
         """Add rows; how many have an id that was here already."""
         again, places, known = 0, list[int](), self._slots
         for name in names:
@@ -67,7 +78,8 @@ class HeldInMemory:
                 again += 1
             known[name] = slot
             places.append(slot)
-        self._rows[places], self._times[places] = X, time
+        self._rows.put(places, X)
+        self._times[places] = time
         for slot, prediction, key in zip(places, predictions, keys, strict=True):
             self._predictions[slot], self._keys[slot] = prediction, key
         return again
@@ -75,7 +87,7 @@ class HeldInMemory:
     def _grow(self, least: int) -> None:
         size = len(self._rows)
         new = max(64, least, size // 2)
-        self._rows = np.concatenate([self._rows, np.zeros((new, self._rows.shape[1]), dtype=self._rows.dtype)])
+        self._rows.grow(new)
         self._times = np.concatenate([self._times, np.zeros(new)])
         self._predictions += [None] * new
         self._keys += [None] * new
@@ -89,9 +101,9 @@ class HeldInMemory:
         slots = [known.get(name) for name in names]
         return [OLD if slot is not None and times[slot] < since else slot for slot in slots]
 
-    def gather(self, handles: list[Any]) -> Array:
-        """The features of rows that are here."""
-        return np.asarray(self._rows[handles])
+    def gather(self, handles: list[Any]) -> Any:
+        """The features of rows that are here: an array, or a CSR array of sparse ones."""
+        return self._rows.take(handles)
 
     def tell(self, handles: list[Any]) -> tuple[list[Any], list[Any]]:
         """The predictions and the keys of rows that are here."""
@@ -140,26 +152,25 @@ class HeldInMemory:
         predictions, keys = self.tell(slots)
         fates = [[found % 4 for found in self._fates.values()], [found // 4 for found in self._fates.values()]]
         return {
-            "ids": list(self._slots), "rows": self._rows[slots], "times": self._times[slots],
+            "ids": list(self._slots), "rows": self._rows.to_stored(slots), "times": self._times[slots],
             "predictions": predictions, "keys": keys, "gone": self._gone,
             "fates": [list(self._fates), *fates] if self._fates else [[]],
         }  # fmt: skip
 
     def restore(self, state: Any, event: int) -> None:
         """From `state`, which may be forged."""
-        ids, rows, times = list(state["ids"]), state["rows"], np.array(state["times"], dtype=np.float64)
+        ids, rows, times = list(state["ids"]), from_stored(state["rows"]), np.array(state["times"], dtype=np.float64)
         names, fates, numbers = state["fates"] if len(state["fates"]) == 3 else ([], [], [])
         plain = all(type(name) in (int, str) for name in [*ids, *names])
         lengths = {len(ids), len(rows), len(times), len(state["predictions"]), len(state["keys"])}
         good = plain and len(set(ids)) == len(ids) and len(lengths) == 1 and len(names) == len(fates) == len(numbers)
-        good = good and isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind == "f"
         good = good and all(
             int(fate) in range(4) and int(number) >= 0 for fate, number in zip(fates, numbers, strict=True)
         )
-        if not good or not np.isfinite(rows).all() or np.isnan(times).any() or np.any(np.diff(times) < 0):
+        if not good or np.isnan(times).any() or np.any(np.diff(times) < 0):
             raise _checks.wrong("Pending", "held", "rows by id, in the order of their times", len(ids))
         self._slots = {name: slot for slot, name in enumerate(ids)}
-        self._rows, self._times, self._free = rows.copy(), times, []
+        self._rows, self._times, self._free = rows, times, []
         self._predictions, self._keys = list(state["predictions"]), list(state["keys"])
         self._fates = {
             name: 4 * int(number) + int(fate) for name, fate, number in zip(names, fates, numbers, strict=True)
@@ -168,13 +179,15 @@ class HeldInMemory:
 
 
 class HeldInSQLite:
-    """Rows in a file. Nothing that a saved model may come back to is deleted: a row that is gone is marked with the
-    number of the call that took it, and kept as long as its fate."""
+    """Rows in a file. Nothing that one of the last eight saved models may come back to is deleted: a row that is gone
+    is marked with the number of the call that took it, and kept as long as its fate."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._gone = 0
-        self._saved = 0, 0  # the last call that a stored model may come back to, and the rows that were gone then
+        # the calls that a stored model may come back to, and the rows that were gone then, the oldest first
+        self._saved = deque([(0, 0)], maxlen=SAVES)
+        self._new = True  # rows in the file are those of a process that was killed before it had saved a model
         self._open: sqlite3.Connection | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -182,7 +195,7 @@ class HeldInSQLite:
 
     def __deepcopy__(self, memo: Any) -> HeldInSQLite:
         made = HeldInSQLite(self.path)
-        made._gone, made._saved = self._gone, self._saved
+        made._gone, made._saved, made._new = self._gone, self._saved.copy(), self._new and self._open is None
         return made
 
     @property
@@ -197,6 +210,9 @@ class HeldInSQLite:
             )
             self._open.execute("CREATE INDEX IF NOT EXISTS by_id ON pending (id)")
             self._open.execute("CREATE INDEX IF NOT EXISTS by_gone ON pending (gone)")
+            if self._new:
+                self._open.execute("DELETE FROM pending")
+                self._new = False
         return self._open
 
     def __len__(self) -> int:
@@ -204,17 +220,19 @@ class HeldInSQLite:
 
     def check(self, X: Any) -> None:
         """Raise unless the rows can be here."""
-        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype != np.float64:
+        if not isinstance(X, TABLES) or X.ndim != 2 or X.dtype != np.float64:
             raise _checks.wrong("Pending", "X", "a matrix of float64, where labels come later", type(X).__name__)
 
-    def put(self, names: list[Any], time: float, X: Array, predictions: list[Any], keys: list[Any], event: int) -> int:
+    def put(self, names: list[Any], time: float, X: Any, predictions: list[Any], keys: list[Any], event: int) -> int:
         """Add rows; how many have an id that was here already."""
         again = 0
+        width = [X.width] if isinstance(X, SparseRows) else []
         self._begin()
         for row, name in enumerate(names):
             change = "UPDATE pending SET gone = ?, rank = 0 WHERE id = ? AND gone IS NULL"
             again += self._file.execute(change, (event, name)).rowcount
-            values = (name, time, X[row].tobytes(), json.dumps([predictions[row], keys[row]]), event)
+            x = np.concatenate([X[row].columns, X[row].values]) if isinstance(X, SparseRows) else X[row]
+            values = (name, time, x.tobytes(), json.dumps([predictions[row], keys[row], *width]), event)
             self._file.execute("INSERT INTO pending (id, time, x, more, shown) VALUES (?, ?, ?, ?, ?)", values)
         return again
 
@@ -228,17 +246,23 @@ class HeldInSQLite:
         found = self._file.execute(query, (name,)).fetchone()
         if found is None:
             return None
-        prediction, key = json.loads(found[2])
-        return Row(name, found[0], np.frombuffer(found[1]), prediction, key)
+        prediction, key, *width = json.loads(found[2])
+        return Row(name, found[0], np.frombuffer(found[1]), prediction, key, width[0] if width else None)
 
     def find(self, names: list[Any], since: float) -> list[Any]:
         """The row of each id; None where none waits, `OLD` where it was shown before ``since``."""
         rows = map(self.get, names)
         return [OLD if row is not None and row.time < since else row for row in rows]
 
-    def gather(self, handles: list[Row]) -> Array:
-        """The features of rows."""
-        return np.stack([row.x for row in handles])
+    def gather(self, handles: list[Row]) -> Any:
+        """The features of rows: an array, or a CSR array of sparse ones."""
+        width = handles[0].width
+        if {row.width for row in handles} != {width}:
+            raise _checks.wrong("Pending", "X", "all dense, or all sparse and of one width", "others")
+        if width is None:
+            return np.stack([row.x for row in handles])
+        halves = [np.split(row.x, 2) for row in handles]
+        return join_rows([(columns, values) for columns, values in halves], width).tocsr()
 
     def tell(self, handles: list[Row]) -> tuple[list[Any], list[Any]]:
         """The predictions and the keys of rows."""
@@ -276,20 +300,22 @@ class HeldInSQLite:
     def forget(self, limit: int) -> None:
         """Delete what is too old to have a fate, and no stored model can come back to; write what has changed."""
         self._begin()
-        saved, gone = self._saved
+        saved, gone = self._saved[0]
         self._file.execute("DELETE FROM pending WHERE gone <= ? AND rank <= ?", (saved, gone - limit))
         self._file.execute("COMMIT")
 
     def state(self, event: int) -> dict[str, Any]:
-        """What a stored model needs besides the file."""
-        self._saved = event, self._gone
+        """What a stored model needs besides the file, whose rows are on the disk before."""
+        self._file.execute("PRAGMA wal_checkpoint")
+        self._saved.append((event, self._gone))
         return {"event": event, "gone": self._gone}
 
     def restore(self, state: Any, event: int) -> None:
         """Undo what came after the model was saved."""
         if state["event"] != event or type(state["gone"]) is not int:
             raise _checks.wrong("Pending", "held", f"the state of call {event}", state)
-        self._gone, self._saved = state["gone"], (event, state["gone"])
+        self._gone, self._new = state["gone"], False
+        self._saved = deque([(event, self._gone)], maxlen=SAVES)
         self._begin()
         self._file.execute("DELETE FROM pending WHERE shown > ?", (event,))
         self._file.execute("UPDATE pending SET gone = NULL, fate = NULL, rank = NULL WHERE gone > ?", (event,))

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix, hstack
 
 from gossamer import _checks, _core
 from gossamer._typing import Bools, Floats
@@ -18,24 +19,32 @@ from gossamer.rows.plan import LEFT_OUT, Column, Plan
 from gossamer.rows.table import Coded, Table
 from gossamer.rows.text import hash_texts
 
+#: Non-zeros of a text, as an estimate: its words, pairs of words and n-grams.
+TEXT = 120
+
 
 class Layout:
     """The places of all features, and what was learned: the statistics of numbers, the categories, the last times.
 
-    Numbers of all columns are encoded together; ``numbers`` lists them by column and by what they are there.
+    Numbers of all columns are encoded together; ``numbers`` lists them by column and by what they are there. If
+    ``sparse``, texts are no part of the block of dense features that is filled first: its columns are at ``block``.
     """
 
-    def __init__(self, plan: Plan, clip: float, largest: float) -> None:
-        self.plan, self.largest = plan, largest
+    def __init__(self, plan: Plan, clip: float, largest: float, sparse: bool = False) -> None:
+        self.plan, self.largest, self.sparse = plan, largest, sparse
         self.starts: dict[str, int] = {}
-        self.width = 0
+        self.width, block = 0, list[int]()
         self.columns = plan.used
         numbers: list[tuple[int, int, float, float]] = []  # place, mark, clip, unit
         self.number_of: dict[str, int] = {}
         self.categories: dict[str, Categories] = {}
         for column in self.columns:
-            start = self.starts[column.name] = self.width
-            self.width += len(column.features)
+            start, count = self.width, len(column.features)
+            if not (sparse and column.kind == "text"):
+                start = len(block)
+                block += range(self.width, self.width + count)
+            self.starts[column.name] = start
+            self.width += count
             if column.kind in ("number", "boolean", "mixed"):
                 self.number_of[column.name] = len(numbers)
                 scaled = 0.0 if column.kind == "boolean" else clip
@@ -46,6 +55,7 @@ class Layout:
                 numbers += [(start + i, -1, clip, 0.0) for i in range(count)]
             if column.kind in ("category", "mixed"):
                 self.categories[column.name] = Categories(column.places, column.hashed)
+        self.block = np.array(block, dtype=np.int32)
         self.places, self.marks = (np.array([row[i] for row in numbers], dtype=np.int64) for i in (0, 1))
         self.clips, self.units = (np.array([row[i] for row in numbers], dtype=np.float64) for i in (2, 3))
         self.weight, self.mean, self.squares = np.zeros((3, len(numbers)))
@@ -55,9 +65,10 @@ class Layout:
 
     # ------------------------------------------------------------------------------------------------ encoding
 
-    def encode(self, table: Table, *, learn: bool, memory: float, keep: float, zone: Any, strict: bool) -> Floats:
-        """The features of the rows; ``strict`` raises for what is missing or of another kind."""
-        out = np.zeros((table.rows, self.width))
+    def encode(self, table: Table, *, learn: bool, memory: float, keep: float, zone: Any, strict: bool) -> Any:
+        """The features of the rows, an array or CSR; ``strict`` raises for what is missing or of another kind."""
+        out = np.zeros((table.rows, len(self.block)))
+        texts: list[tuple[int, Any]] = []
         numbers = np.full((table.rows, len(self.places)), np.nan)
         fast: list[Column] = []
         for column in self.columns:
@@ -70,7 +81,11 @@ class Layout:
                 continue
             values = self._present(column, values)
             gaps = values.codes < 0 if isinstance(values, Coded) else np.isnan(values)
-            strays = self._write(column, values, table.hints.get(column.name, ""), out, numbers, learn, memory, zone)
+            hint, strays = table.hints.get(column.name, ""), None
+            if column.kind == "text":
+                self._write_text(column, as_codes(values, hint), out, texts)
+            else:
+                strays = self._write(column, values, hint, out, numbers, learn, memory, zone)
             if strict:
                 _refuse(column, values, gaps, strays)
             if learn:
@@ -83,7 +98,23 @@ class Layout:
                 numbers, out, self.clips, self.units, self.places, self.marks,
                 known.weight, known.mean, known.squares, learn, keep,
             )  # fmt: skip
-        return out
+        return self._join(out, texts) if self.sparse else out
+
+    def _write_text(self, column: Column, coded: Coded, out: Floats, texts: list[tuple[int, Any]]) -> None:
+        start, rows = self.starts[column.name], hash_texts(coded, column.width)
+        if self.sparse:
+            texts.append((start, rows))
+        else:
+            out[:, start : start + column.width] = rows.toarray()
+
+    def _join(self, out: Floats, texts: list[tuple[int, Any]]) -> csr_matrix:
+        """The dense features and those of texts, each where it stands, as CSR."""
+        parts = [csr_matrix(out), *(rows for _, rows in texts)]
+        where = [self.block, *(np.arange(start, start + rows.shape[1], dtype=np.int32) for start, rows in texts)]
+        found = hstack(parts, format="csr")
+        made = csr_matrix((found.data, np.concatenate(where)[found.indices], found.indptr), (len(out), self.width))
+        made.sort_indices()
+        return made
 
     def _check_numbers(self, columns: list[Column], numbers: Floats, learn: bool, strict: bool) -> None:
         """Columns of numbers all at once: what is infinite or very large becomes a gap."""
@@ -138,10 +169,6 @@ class Layout:
         start, name = self.starts[column.name], column.name
         if column.kind == "category":
             self.categories[name].encode(as_codes(values, hint), out, start, learn, memory)
-            return None
-        if column.kind == "text":
-            rows = hash_texts(as_codes(values, hint), column.width)
-            out[:, start : start + column.width] = rows.toarray()
             return None
         if column.kind == "timestamp":
             seconds = self._seconds(column, values)
@@ -250,11 +277,24 @@ def _refuse(column: Column, values: Any, gaps: Bools, strays: Bools | None) -> N
     raise _checks.wrong("RowEncoder", "X", rule, _checks.Entry(str(what)[:80], row, column.name))
 
 
+def is_sparse(plan: Plan) -> bool:
+    """Whether rows take less than half of the memory as CSR, by an estimate: only wide texts make them so.
+
+    >>> is_sparse(Plan([Column("note", "text", width=128)])), is_sparse(Plan([Column("note", "text", width=4096)]))
+    (False, True)
+    """
+    if not any(column.kind == "text" for column in plan):
+        return False
+    one = ("category", "mixed")  # of their features, one or two are not 0
+    counts = [2 if c.kind in one else min(TEXT, c.width) if c.kind == "text" else len(c.features) for c in plan]
+    return 12 * sum(counts) < 0.5 * 8 * len(plan.names)  # a value has 8 bytes, its column 4
+
+
 def effective_width(plan: Plan) -> int:
     """How many numbers of variance 1 the features are worth: two rows lie at a squared distance of about twice that.
 
-    A number is scaled to variance 1; a category, a text and a circle have variances of about 1 together.
+    A number is scaled to variance 1; a category, a text and a circle have variances of about 1 together. A column that
+    has had one value so far is worth nothing yet.
     """
-    clocks = sum(len(column.parts) for column in plan if column.kind == "timestamp")
-    others = [column for column in plan if column.kind not in LEFT_OUT and column.kind != "timestamp"]
-    return max(1, len(others) + clocks)
+    awake = [column for column in plan if column.kind not in LEFT_OUT and not column.dormant]
+    return max(1, sum(len(column.parts) if column.kind == "timestamp" else 1 for column in awake))

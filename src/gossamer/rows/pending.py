@@ -12,7 +12,6 @@ import numpy as np
 from gossamer import _checks
 from gossamer._locks import Snapshot, exclusive, shared
 from gossamer._stored import Stored
-from gossamer._typing import Array
 from gossamer.clock import length_in_seconds
 from gossamer.rows.held import OLD, HeldInMemory, HeldInSQLite
 
@@ -66,7 +65,7 @@ class Pending(Stored, Snapshot):
         return len(self._held)
 
     @exclusive
-    def add(self, ids: Any, X: Array, predictions: list[Any], time: Any = None, keys: Any = None) -> None:
+    def add(self, ids: Any, X: Any, predictions: list[Any], time: Any = None, keys: Any = None) -> None:
         """Remember rows that are shown now, their predictions, and the keys of their models if there are several."""
         names = read_ids(self, ids, len(X))
         extras = [None] * len(names) if keys is None else list(keys)

@@ -34,6 +34,8 @@ class Column:
     missing : what stands for a missing value besides the usual texts: -999.
     decimal, disguised : the decimal sign of numbers in texts; whether they have currencies, percent signs, separators.
     format : of timestamps: "" for ISO 8601, "s" or "ms" for numbers since 1970, or a format of ``strptime``.
+    dormant : the same value in all first rows: its features are there for what may come, and the width of a kernel
+        does not count them before.
     why : the reason, in words.
 
     >>> Column("shop", "category", places=2, hashed=1).features
@@ -53,6 +55,7 @@ class Column:
     decimal: str = "."
     disguised: bool = False
     format: str = ""
+    dormant: bool = False
     why: str = ""
 
     def check(self) -> Column:
@@ -62,7 +65,7 @@ class Column:
         if not isinstance(self.name, str):
             raise _checks.wrong(self, "name", "a text", self.name)
         _checks.one_of(self, "kind", self.kind, KINDS)
-        for name in ("indicator", "disguised"):
+        for name in ("indicator", "disguised", "dormant"):
             _checks.one_of(self, name, getattr(self, name), [False, True])
         for name in ("places", "hashed", "width"):
             _checks.whole(self, name, getattr(self, name), 1, WIDEST)

@@ -86,7 +86,8 @@ def open_stream(
     time : the column that says when each row came: a date or a number of seconds. It is a feature as others, and the
         ``time`` of a chunk has its values, for models that forget by the clock.
     sparse : of LIBSVM: whether rows come as CSR arrays of their non-zeros. None: where there are at least 1,024
-        features, and the first rows take a quarter of the memory or less so.
+        features, and the first rows take a quarter of the memory or less so. Of others: that of the `RowEncoder`,
+        None for "auto".
 
     Examples
     --------

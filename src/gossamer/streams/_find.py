@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,12 @@ CLASSES = 20
 def find_schema(
     sample: Mapping[str, Sampled], target: str | int | None, columns: Sequence[str | int] | None,
     ignore: Sequence[str | int], kinds: Mapping[str, str], task: str | None, categories: int,
-    max_features: int | None = None, plain: bool = False,
+    max_features: int | None = None, plain: bool = False, encode: bool = False,
 ) -> Schema:  # fmt: skip
-    """The schema of a stream, from its first rows and the user's options."""
+    """The schema of a stream, from its first rows and the user's options.
+
+    A stream that encodes rows itself, ``encode``, keeps all its columns where all are numbers: a counter may be meant.
+    """
     names = Names(sample)
     goal = None if target is None else _named("target", target, names)
     chosen = None if columns is None else [_named("columns", each, names) for each in _check_list("columns", columns)]
@@ -53,12 +57,19 @@ def find_schema(
     if plain and not said:
         return Schema(Plan(Feature(name, "number") for name in chosen), _target(sample, goal, kinds, task))
     limits = Limits(places=categories, hashed=min(16, categories), open=False)
-    plan = find_plan(sample_table(sample, chosen), said, limits)
+    table = sample_table(sample, chosen)
+    plan = find_plan(table, said, limits)
+    if encode and all(c.kind == "number" or (c.kind == "id" and _is_numeric(table[c.name])) for c in plan):
+        plan = find_plan(table, said, replace(limits, all=True))
     if not plan.names:
         kinds_found = ", ".join(f"{column.name} ({column.kind})" for column in plan[:5])
         raise _checks.wrong("open_stream", "columns", "such that a feature remains", kinds_found)
     check_width(len(plan.names), max_features)
     return Schema(plan, _target(sample, goal, kinds, task))
+
+
+def _is_numeric(values: Values) -> bool:
+    return not isinstance(values, Coded) or all(NUMBER.fullmatch(text) for text in values.values)
 
 
 def _target(

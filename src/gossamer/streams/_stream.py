@@ -211,7 +211,7 @@ class Stream:
             schema = self._check_schema(o.schema, list(sample))
         else:
             most = o.max_features if self.bounded else None
-            rest = (o.task, o.categories, most, self.plain)
+            rest = (o.task, o.categories, most, self.plain, o.encode)
             schema = find_schema(sample, o.target, o.columns, o.ignore, o.kinds, *rest)
             others = {column.name for column in schema.plan.used} | ({schema.target.name} if schema.target else set())
             if o.time in sample and o.time not in others and o.time not in o.ignore:  # taken for an id
@@ -246,7 +246,8 @@ class Stream:
     def _make_encoder(self, position: Mapping[str, Any] | None) -> RowEncoder:
         """The encoder of the rows, as it was at a position."""
         if position is None:
-            made: RowEncoder = RowEncoder(self.schema.plan, scale=False, largest=np.inf).settle()
+            sparse = "auto" if self._options.sparse is None else self._options.sparse
+            made: RowEncoder = RowEncoder(self.schema.plan, scale=False, largest=np.inf, sparse=sparse).settle()
             return made
         try:
             encoder = RowEncoder.from_bytes(base64.b64decode(position["encoder"]))

@@ -16,6 +16,8 @@
 #include "core_bank.hpp"
 #include "core_hashes.hpp"
 #include "core_moves.hpp"
+#include "core_sparse.hpp"
+#include "core_stream.hpp"
 #include "core_trees.hpp"
 #include "core_video.hpp"
 #include "features/finite.hpp"
@@ -519,7 +521,8 @@ int main(int count, char** words) {
     scaler<float>();
     clock_time();
     errors();
-    failures += test_trees() + test_ranking() + test_moves() + test_video() + test_bank();
+    failures +=
+        test_trees() + test_ranking() + test_moves() + test_video() + test_bank() + test_sparse() + test_stream();
     std::fprintf(stderr, "%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
     return failures == 0 ? 0 : 1;
 }

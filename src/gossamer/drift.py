@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gossamer import _checks, _core
-from gossamer._locks import Snapshot, exclusive
+from gossamer._locks import Snapshot, exclusive, run_shared
 from gossamer._stored import Stored
 from gossamer._typing import Floats
 from gossamer.certainty.martingale import STAKES
@@ -156,7 +156,12 @@ class DriftAlarm(Stored, Snapshot):
         self._martingale.restore(state.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parameters": self.get_params(), "learned": self._learned()}
+        return run_shared(self, lambda: {"parameters": self.get_params(), "learned": self._learned()})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DriftAlarm:
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made.__setstate__(self.__getstate__())
+        return made
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["parameters"])  # type: ignore[misc]

@@ -6,6 +6,8 @@ import inspect
 import pickle
 import random
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -226,6 +228,34 @@ def test_memory_and_sqlite_are_the_same(tmp_path):
                     stream.do(other, call)
             assert len({other.to_bytes() for other in again}) == 1
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("spill", [False, True], ids=["memory", "sqlite"])
+def test_labels_come_while_a_model_is_saved(spill, tmp_path):
+    """No call is refused because another thread has the model or its waiting rows: all take the locks in one order."""
+    path = str(tmp_path / "waiting.sqlite") if spill else None
+    model = SILKRegressor("gaussian:gamma=2", budget=20).keep_pending(limit=1000, spill=path)
+    done = threading.Event()
+
+    def label():
+        try:
+            for i in range(150):
+                model.predict([[0.1 * i]], ids=[i])
+                model.learn_labels([i], [1.0])
+        finally:
+            done.set()
+
+    def look():
+        while not done.is_set():
+            model.to_bytes()
+            len(model.pending_)
+            if not spill:
+                copy.deepcopy(model), pickle.dumps(model)
+
+    with ThreadPoolExecutor(3) as pool:
+        for future in [pool.submit(work) for work in (label, look, look)]:
+            future.result(timeout=60)
+    assert model.n_seen_ == model.pending_.counts["joined"] == 150
 
 
 def test_loading_changes_no_file(tmp_path):

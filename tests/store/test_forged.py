@@ -5,6 +5,7 @@ The long version of the first law is tests/long/fuzz_store.py.
 
 import contextlib
 import copy
+import pickle
 import time
 
 import cases
@@ -29,6 +30,14 @@ LARGE = (10**4, 10**6 + 1, 2**31 - 1, 10**9, 2**62, 1e12)
 def test_every_subject_works():
     """What was saved can be loaded, and used."""
     assert {name: forge.attempt(raw) for name, raw in subjects().items()} == dict.fromkeys(subjects(), "works")
+
+
+def test_every_subject_is_copied():
+    """Copies, and what comes back from a pickle, have the bytes of the value."""
+    for name, raw in subjects().items():
+        value = store.loads(raw)
+        for copied in (copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+            assert store.dumps(copied) == raw, name
 
 
 def test_every_class_is_forged():

@@ -41,6 +41,11 @@ class LateLabels:
         found: Pending = self.__dict__.setdefault("_late", Pending())
         return found
 
+    @property
+    def _locked_first(self) -> Any:
+        """`learn_labels` takes the lock of the waiting rows, and within that the lock of the model."""
+        return self.__dict__.get("_late")
+
     def learn_labels(self, ids: Any, y: Any, *, time: Any = None) -> Array:
         """Learn labels of rows that were shown by ``predict(X, ids=...)``, in the order in which they come.
 

@@ -17,8 +17,8 @@ from gossamer._typing import Array, Floats
 
 #: The application id in the header of a file: no other file of SQLite is written to.
 MARK = 0x474F5350
-#: Files are opened by one thread at a time.
-_opening = threading.Lock()
+#: One thread at a time reads a file, or opens it: a connection has one place in a table.
+_one = threading.RLock()
 
 #: What `find` says of a row that waited too long.
 OLD = False
@@ -203,7 +203,7 @@ class HeldInSQLite:
 
     @property
     def _file(self) -> sqlite3.Connection:
-        with _opening:
+        with _one:
             if self._open is None:
                 try:
                     self._open = self._connect()
@@ -243,7 +243,8 @@ class HeldInSQLite:
         return file
 
     def __len__(self) -> int:
-        return int(self._file.execute("SELECT count(*) FROM pending WHERE gone IS NULL").fetchone()[0])
+        with _one:
+            return int(self._file.execute("SELECT count(*) FROM pending WHERE gone IS NULL").fetchone()[0])
 
     def check(self, X: Any) -> None:
         """Raise unless the rows can be here."""
@@ -268,7 +269,8 @@ class HeldInSQLite:
     def get(self, name: Any) -> Row | None:
         """The row of an id."""
         query = "SELECT time, x, more FROM pending WHERE id = ? AND gone IS NULL"
-        found = self._file.execute(query, (name,)).fetchone()
+        with _one:
+            found = self._file.execute(query, (name,)).fetchone()
         if found is None:
             return None
         prediction, key = json.loads(found[2])
@@ -290,7 +292,8 @@ class HeldInSQLite:
     def fate(self, name: Any, limit: int) -> int | None:
         """What became of the row of an id, if it is one of the last ``limit`` that are gone."""
         query = "SELECT fate FROM pending WHERE id = ? AND rank > ? ORDER BY number DESC LIMIT 1"
-        found = self._file.execute(query, (name, max(0, self._gone - limit))).fetchone()
+        with _one:
+            found = self._file.execute(query, (name, max(0, self._gone - limit))).fetchone()
         return None if found is None else int(found[0])
 
     def remove(self, names: list[Any], fate: int, event: int) -> None:
@@ -325,8 +328,9 @@ class HeldInSQLite:
 
     def state(self, event: int) -> dict[str, Any]:
         """What a stored model needs besides the file, whose rows are on the disk before."""
-        if self._open is not None:
-            self._open.execute("PRAGMA wal_checkpoint")
+        with _one:
+            if self._open is not None:
+                self._open.execute("PRAGMA wal_checkpoint")
         self._saved = event, self._gone
         return {"event": event, "gone": self._gone}
 

@@ -139,9 +139,8 @@ template <class T, class L> nb::class_<L> bind_common(nb::module_& m, const char
     return nb::class_<L>(m, name, doc)
         .def(
             "learn",
-            [](L& self, typename Border<T, L>::Argument x, std::optional<Aims> y,
-               std::optional<Vector<double>> weights, std::optional<Vector<double>> rates,
-               std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
+            [](L& self, typename Border<T, L>::Argument x, std::optional<Aims> y, std::optional<Vector<double>> weights,
+               std::optional<Vector<double>> rates, std::optional<Vector<std::int64_t>> ids, MatrixOut<double> scores,
                std::optional<VectorOut<double>> levels, std::optional<VectorOut<double>> variances,
                std::optional<Vector<double>> fades) {
                 const std::size_t n = count_rows<T>(x);

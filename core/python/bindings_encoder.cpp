@@ -28,11 +28,12 @@ std::int64_t size(std::size_t n) { return static_cast<std::int64_t>(n); }
 void bind_encoder(nb::module_& m) {
     m.def(
         "encode_numbers",
-        [](Matrix<double> x, MatrixOut<double> out, Vector<double> clips, Vector<double> units, Vector<std::int64_t> places,
-           Vector<std::int64_t> marks, VectorOut<double> weight, VectorOut<double> mean, VectorOut<double> squares,
-           bool learn, double keep, std::optional<Vector<double>> keeps) {
+        [](Matrix<double> x, MatrixOut<double> out, Vector<double> clips, Vector<double> units,
+           Vector<std::int64_t> places, Vector<std::int64_t> marks, VectorOut<double> weight, VectorOut<double> mean,
+           VectorOut<double> squares, bool learn, double keep, std::optional<Vector<double>> keeps) {
             const std::size_t columns = x.shape(1);
-            for (const std::size_t n : {clips.size(), units.size(), places.size(), marks.size(), weight.size(), mean.size()})
+            for (const std::size_t n :
+                 {clips.size(), units.size(), places.size(), marks.size(), weight.size(), mean.size()})
                 expect(n, columns, "columns");
             expect(squares.size(), columns, "squares");
             expect(out.shape(0), x.shape(0), "out");
@@ -54,8 +55,9 @@ void bind_encoder(nb::module_& m) {
             encode_numbers(c, x.data(), out.data(), size(x.shape(0)), width, learn, keep,
                            keeps ? keeps->data() : nullptr);
         },
-        "x"_a, "out"_a, "clips"_a, "units"_a, "places"_a, "marks"_a, "weight"_a, "mean"_a, "squares"_a, "learn"_a, "keep"_a,
-        "keeps"_a.none() = nb::none(), "Write columns of numbers, scaled, and learn their statistics in place.");
+        "x"_a, "out"_a, "clips"_a, "units"_a, "places"_a, "marks"_a, "weight"_a, "mean"_a, "squares"_a, "learn"_a,
+        "keep"_a, "keeps"_a.none() = nb::none(),
+        "Write columns of numbers, scaled, and learn their statistics in place.");
     m.def(
         "encode_categories",
         [](Vector<std::int32_t> codes, Vector<std::int64_t> buckets, MatrixOut<double> out, std::int64_t first,

@@ -58,7 +58,7 @@ template <class T> struct Tiles {
     // The same of sparse rows, with the same bits. out[(slot - j0) * ldo] += x * value for the postings of a column with slots
     // in [j0, j1); and the pair of two rows, over the columns of either.
     void (*scatter)(const Posting<T>* postings, int count, T x, int j0, int j1, T* out, std::ptrdiff_t ldo);
-    T (*merge)
+    T(*merge)
     (Pair pair, const std::int32_t* columns, const T* values, int count, const std::int32_t* other_columns,
      const T* other_values, int other_count);
 

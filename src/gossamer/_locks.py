@@ -161,6 +161,13 @@ def run_shared(owner: Any, work: Callable[[], Result]) -> Result:
             no_readers.set()
 
 
+def run_snapshot(owner: Any, work: Callable[[], Result]) -> Result:
+    """Run ``work``, which reads all of an object, while no thread writes it. If calls take the lock of a part of the
+    object before that of the object itself (``_locked_first``), so does this: the order is the same everywhere."""
+    first = getattr(owner, "_locked_first", None)
+    return run_shared(owner, work) if first is None else run_shared(first, lambda: run_shared(owner, work))
+
+
 class CallLock:
     """A lock that a thread may take again while it holds it, and so may the workers that it waits for (`as_worker`): a
     callback in a worker, such as a ``__del__``, is within the call of the thread that holds the lock."""
@@ -208,12 +215,12 @@ class Snapshot:
 
     def __getstate__(self) -> Any:
         before = super().__getstate__
-        return run_shared(self, lambda: copy.deepcopy(before()))
+        return run_snapshot(self, lambda: copy.deepcopy(before()))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = type(self).__new__(type(self))
         memo[id(self)] = made
-        run_shared(self, lambda: made.__dict__.update(copy.deepcopy(self.__dict__, memo)))
+        run_snapshot(self, lambda: made.__dict__.update(copy.deepcopy(self.__dict__, memo)))
         return made
 
     def __copy__(self) -> Any:

@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gossamer import _checks, _core
-from gossamer._locks import Snapshot, exclusive
+from gossamer._locks import Snapshot, exclusive, run_shared
 from gossamer._stored import Stored
 from gossamer._typing import Floats
 from gossamer.certainty.martingale import STAKES
 
 __all__ = ["Alarm", "DriftAlarm", "forget"]
+
+#: The largest number of rows that can be counted.
+MOST_ROWS = 2**62
 
 
 class Alarm(NamedTuple):
@@ -60,7 +63,7 @@ class DriftAlarm(Stored, Snapshot):
         _checks.number(self, "level", level, 0.0, 1.0)
         if every is not None:
             _checks.whole(self, "every", every, 2)
-        _checks.whole(self, "memory", memory, 2)
+        _checks.whole(self, "memory", memory, 2, 2**31 - 1)
         _checks.whole(self, "seed", seed, 0)
         self._row, self._first, self._raised = 0, 0, False
         self._least, self._since = math.inf, 0
@@ -103,9 +106,8 @@ class DriftAlarm(Stored, Snapshot):
                 break
             p, wealth = np.empty((2, len(values)))
             # SplitMix64 wants seeds that are far from each other
-            taken = self._martingale.update(
-                values, self.seed * 0x9E3779B9 + self._first, self.memory, p, wealth, self.limit
-            )
+            seed = (self.seed * 0x9E3779B9 + self._first) % 2**64
+            taken = self._martingale.update(values, seed, self.memory, p, wealth, self.limit)
             self._follow(wealth[:taken])
             self._row, values = self._row + taken, values[taken:]
             if wealth[taken - 1] >= self.limit:
@@ -141,7 +143,8 @@ class DriftAlarm(Stored, Snapshot):
         state: Any = learned.get("martingale")
         counts: list[Any] = [learned.get(name) for name in ("row", "first", "since")]
         least, raised = learned.get("least"), learned.get("raised")
-        fits = all(type(count) is int and 0 <= count <= counts[0] for count in counts) and type(raised) is bool
+        fits = all(type(count) is int and 0 <= count <= counts[0] < MOST_ROWS for count in counts)
+        fits = fits and type(raised) is bool
         fits = fits and (least is None or (type(least) is float and least >= 0))
         fits = fits and isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1
         if not fits or len(state) < STAKES + 1 or not np.isfinite(state).all() or state[: STAKES + 1].min() < 0:
@@ -153,7 +156,12 @@ class DriftAlarm(Stored, Snapshot):
         self._martingale.restore(state.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parameters": self.get_params(), "learned": self._learned()}
+        return run_shared(self, lambda: {"parameters": self.get_params(), "learned": self._learned()})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DriftAlarm:
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made.__setstate__(self.__getstate__())
+        return made
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["parameters"])  # type: ignore[misc]

@@ -19,12 +19,12 @@ from itertools import zip_longest
 SETS = ("", "avx2", "avx512", "baseline")
 
 
-def run(program: str, isa: str) -> tuple[str, list[str]] | None:
-    """What a program says of itself, and its hashes; None if it, or the processor, lacks the instruction set."""
+def run(program: str, isa: str, word: str) -> tuple[str, list[str]]:
+    """The last message of a program, and what it prints; no message but "" if the instruction set is not there."""
     environment = {**os.environ, "GOSSAMER_ISA": isa}
-    done = subprocess.run([*shlex.split(program), "--hashes"], env=environment, capture_output=True, text=True)
+    done = subprocess.run([*shlex.split(program), word], env=environment, capture_output=True, text=True)
     if "GOSSAMER_ISA" in done.stderr:
-        return None
+        return "", []
     if done.returncode:
         raise SystemExit(f"{program} with '{isa}': exit code {done.returncode}\n{done.stderr[-2000:]}")
     return done.stderr.strip().split("\n")[-1], done.stdout.split("\n")
@@ -36,16 +36,15 @@ def main(programs: list[str]) -> int:
     first: list[str] | None = None
     differ = False
     for program in programs:
-        seen = set()
+        seen: set[str] = set()
         for isa in SETS:
-            found = run(program, isa)
-            if found is None:
+            name = run(program, isa, "--name")[1]
+            if not name:
                 print(f"{program}: skipped, {isa} is not there", flush=True)
+            if not name or name[0] in seen:
                 continue
-            said, hashes = found
-            if said in seen:
-                continue
-            seen.add(said)
+            seen.add(name[0])
+            said, hashes = run(program, isa, "--hashes")
             if " on baseline" in said:
                 print(f"{program}: {said}; without fused multiply-add, not compared", flush=True)
                 continue

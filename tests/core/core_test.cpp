@@ -16,6 +16,8 @@
 #include "core_bank.hpp"
 #include "core_hashes.hpp"
 #include "core_moves.hpp"
+#include "core_sparse.hpp"
+#include "core_stream.hpp"
 #include "core_trees.hpp"
 #include "core_video.hpp"
 #include "features/finite.hpp"
@@ -512,14 +514,17 @@ void clock_time() {
 }  // namespace
 
 int main(int count, char** words) {
-    hashes.on = count > 1 && std::string(words[1]) == "--hashes";
+    const std::string word = count > 1 ? words[1] : "";
+    if (word == "--name") return std::puts(tiles<double>().name) < 0;  // of the instruction set
+    hashes.on = word == "--hashes";
     everything<double>();
     everything<float>();
     scaler<double>();
     scaler<float>();
     clock_time();
     errors();
-    failures += test_trees() + test_ranking() + test_moves() + test_video() + test_bank();
+    failures +=
+        test_trees() + test_ranking() + test_moves() + test_video() + test_bank() + test_sparse() + test_stream();
     std::fprintf(stderr, "%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
     return failures == 0 ? 0 : 1;
 }

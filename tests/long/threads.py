@@ -14,9 +14,11 @@ The file is long because it is one script: each kind of object has a function wi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import faulthandler
 import gc
+import itertools
 import os
 import pickle
 import random
@@ -25,17 +27,20 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 import gossamer
-from gossamer import Learner, Mixture, OnlineScaler, pipeline, store
+from gossamer import Learner, Mixture, OnlineScaler, RowEncoder, pipeline, store
 from gossamer._locks import run_shared
 from gossamer.bank import ModelBank
 from gossamer.budgets import Fourier, Nystrom, Project, Smallest
+from gossamer.drift import DriftAlarm
 from gossamer.estimators import OnlineClassifier, OnlineDetector
 from gossamer.estimators.base import Online
 from gossamer.evaluate import Prequential, prequential
@@ -129,6 +134,12 @@ def estimator(model: Any) -> Subject:
             part = rows(chance)
             check(len(model.decision_function(X[part])) == len(X[part]), "a score for each row")
 
+    def be_sure(chance: random.Random) -> None:
+        part = rows(chance)
+        for name in ("predict_proba", "predict_set", "predict_interval", "score_pvalue"):
+            if hasattr(model, name):
+                check(len(getattr(model, name)(X[part])) == len(X[part]), f"{name} of each row")
+
     def ask(chance: random.Random) -> None:
         check(last.n_seen_ >= 0 and last.n_updates_ >= 0 and last.norm_ >= 0, "numbers")
         check(len(last.support_vectors_) >= 0 and last.dual_coef_.ndim == 2, "points")
@@ -145,6 +156,7 @@ def estimator(model: Any) -> Subject:
     subject.learned.append(40)
     subject.verbs = {
         "learn": learn, "learn more": learn_more, "predict": predict, "decide": decide, "ask": ask,
+        "be sure": be_sure,
         "pickle": lambda _: whole(pickle.loads(pickle.dumps(model))),
         "copy": lambda _: whole(copy.deepcopy(model)),
         "store": lambda _: whole(store.loads(model.to_bytes())),
@@ -223,6 +235,116 @@ def scaler() -> Subject:
         "pickle": lambda _: pickle.loads(pickle.dumps(made)).transform(X[:2]),
     }  # fmt: skip
     subject.end = lambda: check(made.n_seen_ == sum(subject.learned), "each row learned once")
+    return subject
+
+
+def sparse(model: Any) -> Subject:
+    """An estimator of sparse rows; by the clock if it has one, at the same time for all threads."""
+    wide = csr_matrix(np.where(np.abs(np.hstack([X] * 5)) > 1, np.hstack([X] * 5), 0.0))
+    when = {} if model.half_life is None else {"time": np.zeros(ROWS)}
+    subject = Subject({}, lambda: (run_shared(model, lambda: model.n_seen_), model.learner_.state()))
+
+    def learn(chance: random.Random) -> None:
+        part = rows(chance)
+        model.partial_fit(wide[part], Y[part] % 2, **{name: values[part] for name, values in when.items()})
+        subject.learned.append(part.stop - part.start)
+
+    learn(random.Random(0))
+    subject.verbs = {
+        "learn": learn, "predict": lambda chance: model.predict_proba(wide[rows(chance)]),
+        "points": lambda _: check(model.support_vectors_.shape[1] == 5 * FEATURES, "sparse points"),
+        "store": lambda _: store.loads(model.to_bytes()).predict(wide[:2]),
+        "copy": lambda _: copy.deepcopy(model).predict(wide[:2]),
+    }  # fmt: skip
+    subject.end = lambda: check(model.n_seen_ == sum(subject.learned), "each row learned once")
+    return subject
+
+
+def alarm(**options: Any) -> Subject:
+    made = DriftAlarm(**options)
+    subject = Subject({}, lambda: (made.row, made.raised))
+
+    def watch(chance: random.Random) -> None:
+        part = rows(chance)
+        check(all(found.row <= made.row for found in made.update(X[part, 0])), "an alarm of a row that was watched")
+        subject.learned.append(len(X[part]))
+
+    subject.verbs = {
+        "watch": watch, "ask": lambda _: check(made.strength >= 0 and made.limit > 1, "capital"),
+        "restart": lambda _: made.restart(), "copy": lambda _: copy.deepcopy(made).update([0.5]),
+        "store": lambda _: check(store.loads(made.to_bytes()).row >= 0, "a stored alarm"),
+        "pickle": lambda _: pickle.loads(pickle.dumps(made)).update([0.5]),
+    }  # fmt: skip
+    subject.end = lambda: check(made.row == sum(subject.learned), "each score watched once")
+    return subject
+
+
+def encoder() -> Subject:
+    """Rows of numbers with gaps, categories, texts and times."""
+    table = [
+        {"size": None if i % 9 == 4 else float(X[i, 0]), "shop": f"shop {i % 61 % 23}", "note": f"it is row {i}",
+         "when": 1.7e9 + 60 * i}
+        for i in range(400)
+    ]  # fmt: skip
+    made = RowEncoder({"when": "timestamp", "note": "text:8", "shop": "category:places=4,hashed=2"}).fit(table[:20])
+    subject = Subject({}, lambda: made.n_seen_, learned=[20])
+
+    def some(chance: random.Random) -> list[dict[str, Any]]:
+        start = chance.randrange(360)
+        return table[start : start + chance.randint(1, 40)]
+
+    def learn(chance: random.Random) -> None:
+        part = some(chance)
+        check(np.isfinite(made.learn_transform(part)).all(), "finite features")
+        subject.learned.append(len(part))
+
+    subject.verbs = {
+        "learn": learn, "encode": lambda chance: check(np.isfinite(made.transform(some(chance))).all(), "finite"),
+        "describe": lambda _: str(made.describe()),
+        "store": lambda _: store.loads(made.to_bytes()).transform(table[:2]),
+        "pickle": lambda _: pickle.loads(pickle.dumps(made)).transform(table[:2]),
+        "copy": lambda _: copy.deepcopy(made).transform(table[:2]),
+    }  # fmt: skip
+    subject.end = lambda: check(made.n_seen_ == sum(subject.learned), "each row learned once")
+    return subject
+
+
+def late(model: Any, spill: bool = False) -> Subject:
+    """Rows are shown, and their labels come: each is learned once."""
+    folder = tempfile.mkdtemp(prefix="gossamer-threads-")
+    model.keep_pending(limit=500, spill=os.path.join(folder, "waiting.sqlite") if spill else None)
+    numbers, shown = itertools.count(), deque[int](range(0))
+    waiting = model.pending_
+    subject = Subject({}, lambda: dict(waiting.counts))
+
+    def show(chance: random.Random) -> None:
+        names = [next(numbers) for _ in range(chance.randint(1, 20))]
+        model.predict(X[: len(names)], ids=names)
+        shown.extend(names)
+
+    def label(chance: random.Random) -> None:
+        names = []
+        while shown and len(names) < 20:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                names.append(shown.popleft())
+        model.learn_labels([*names, -1], np.arange(len(names) + 1) % 2)
+
+    show(random.Random(0))
+    label(random.Random(0))
+    subject.verbs = {
+        "show": show, "label": label, "predict": lambda chance: model.predict(X[rows(chance)]),
+        "ask": lambda _: check(0 <= len(waiting) <= 520, f"{len(waiting)} rows wait"),
+        "store": lambda _: model.to_bytes(),
+    }  # fmt: skip
+
+    def end() -> None:
+        counts = waiting.counts
+        seen = model.steps[-1][1].n_seen_ if hasattr(model, "steps") else model.n_seen_
+        check(seen == counts["joined"], f"{seen} rows learned, {counts['joined']} labels joined")
+        check(counts["shown"] == counts["joined"] + counts["dropped"] + len(waiting), f"a fate for each row: {counts}")
+        check(counts["repeated"] == 0, "no label twice")
+
+    subject.end = end
     return subject
 
 
@@ -458,6 +580,14 @@ def kinds() -> dict[str, Callable[[], Subject]]:
         "learner numpy nystrom": lambda: learner(Learner(Gaussian(0.5), Hinge(), rule, Nystrom(20), backend="numpy")),
         "learner python": lambda: learner(Learner(Custom(python_kernel), Hinge(), rule, Smallest(20), average=True)),
         "scaler": scaler,
+        "sparse": lambda: sparse(silk(Gaussian(0.5), budget=20)),
+        "sparse newton clock": lambda: sparse(gossamer.NewtonClassifier(Linear(), budget=20, half_life=60.0)),
+        "alarm": alarm,
+        "alarm that begins anew": lambda: alarm(every=200, memory=100),
+        "encoder": encoder,
+        "late labels": lambda: late(silk(Gaussian(0.5), budget=20)),
+        "late labels pipeline": lambda: late(pipeline(OnlineScaler(), gossamer.NewtonRegressor(budget=20))),
+        "late labels file": lambda: late(gossamer.SILKRegressor(Gaussian(0.5), budget=20), spill=True),
         "bank": lambda: bank(gossamer.SILKClassifier(Gaussian(0.5), budget=20)),
         "bank memory": lambda: bank(gossamer.SILKClassifier(Gaussian(0.5), budget=20), memory=20_000),
         "bank file": lambda: bank(

@@ -1,13 +1,18 @@
 """Laws of late labels: a join learns rows in the order of their labels; nothing is lost, and nothing joined twice."""
 
+import contextlib
 import copy
 import inspect
 import pickle
 import random
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
+from forge import places, sealed, split
 from scipy.sparse import coo_matrix, csr_array
 from tables import make_frame
 
@@ -244,6 +249,73 @@ def test_memory_and_sqlite_are_the_same(tmp_path):
                     stream.do(other, call)
             assert len({other.to_bytes() for other in again}) == 1
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("spill", [False, True], ids=["memory", "sqlite"])
+def test_labels_come_while_a_model_is_saved(spill, tmp_path):
+    """No call is refused because another thread has the model or its waiting rows: all take the locks in one order."""
+    path = str(tmp_path / "waiting.sqlite") if spill else None
+    model = SILKRegressor("gaussian:gamma=2", budget=20).keep_pending(limit=1000, spill=path)
+    done = threading.Event()
+
+    def label():
+        try:
+            for i in range(150):
+                model.predict([[0.1 * i]], ids=[i])
+                model.learn_labels([i], [1.0])
+        finally:
+            done.set()
+
+    def look():
+        while not done.is_set():
+            model.to_bytes()
+            len(model.pending_)
+            if not spill:
+                copy.deepcopy(model), pickle.dumps(model)
+
+    with ThreadPoolExecutor(3) as pool:
+        for future in [pool.submit(work) for work in (label, look, look)]:
+            future.result(timeout=60)
+    assert model.n_seen_ == model.pending_.counts["joined"] == 150
+
+
+def test_loading_changes_no_file(tmp_path):
+    """The file of waiting rows is opened when it is used; if it is gone, or something else, it is refused and stays."""
+    X, y, _ = make_rows()
+    path = tmp_path / "waiting.sqlite"
+    model = SILKRegressor("gaussian:gamma=2", budget=20).keep_pending(spill=str(path))
+    model.predict(X[:5], ids=np.arange(5))
+    saved = model.to_bytes()
+    model.learn_labels([0], y[:1])  # what comes after the save is undone, but not by loading alone
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    again = gossamer.from_bytes(saved)
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
+    assert (len(model.pending_), len(again.pending_)) == (4, 5)
+
+    other = tmp_path / "other.sqlite"
+    with contextlib.closing(sqlite3.connect(other)) as file:
+        file.execute("CREATE TABLE pending (shown INTEGER)")
+        file.execute("INSERT INTO pending VALUES (1000)")
+        file.commit()
+    (tmp_path / "text").write_text("no database at all, but a text that somebody needs")
+    for name in ("other.sqlite", "text", "gone", "no/folder"):
+        bytes_of = {file: file.read_bytes() for file in tmp_path.iterdir()}
+        fresh = Pending(spill=str(tmp_path / name))
+        for pending in [fresh, forged_spill(saved, str(tmp_path / name))]:
+            if pending is fresh and name == "gone":
+                continue  # a new file is made
+            with pytest.raises(ValueError, match="The 'spill' parameter of Pending must be a file of waiting rows"):
+                len(pending)
+        assert {file: file.read_bytes() for file in tmp_path.iterdir()} == bytes_of
+
+
+def forged_spill(saved, path):
+    """What waits in a stored model that names another file."""
+    header, arrays = split(saved)
+    for node, key in places(header):
+        if key == "spill":
+            node[key] = path
+    return gossamer.from_bytes(sealed(header, arrays)).pending_
 
 
 def test_a_bank_joins_labels_to_the_models_of_their_keys(tmp_path):

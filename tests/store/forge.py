@@ -14,14 +14,18 @@ import functools
 import hashlib
 import json
 import math
+import os
 import random
 import re
 import struct
+import tempfile
 import warnings
 from typing import Any
 
 import numpy as np
+import streaming
 from parts import agree, cut, examples, fitted, stream, width
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone
 from test_estimators import FOUND, MANY, data, made
 
@@ -33,23 +37,28 @@ from gossamer import (
     NewtonClassifier,
     NewtonRegressor,
     OnlineScaler,
+    RowEncoder,
     SILKClassifier,
     SILKRegressor,
     pipeline,
     store,
 )
 from gossamer.budgets import Auto, Fourier, Merge, Nystrom, Oldest, Project, Smallest
+from gossamer.drift import DriftAlarm
 from gossamer.kernels import Additive, Exponential, Gaussian, Kernel
-from gossamer.losses import Hinge, Multiclass, Softmax, Squared
+from gossamer.losses import Hinge, Multiclass, Several, Softmax, Squared
 from gossamer.mixture import MixedLearner
+from gossamer.rows.pending import Pending
 from gossamer.rules import SVMD, Gradient, Implicit, Perceptron
 from gossamer.store import files
 from gossamer.video import BackgroundSubtractor
 
 #: What an error about rows, rather than about the model, begins with.
 OF_ROWS = re.compile(
-    r"The '(X|y|frame|classes)' parameter of |The '(base|weights|products|differences)' parameter of Additive must be "
-    r"(given for each of|pairs of) the \d+ (coordinates|features)"
+    r"The '(X|y|frame|classes|time|ids)' parameter of |"
+    r"The '(base|weights|products|differences)' parameter of Additive must be "
+    r"(given for each of|pairs of) the \d+ (coordinates|features)|"
+    r"The 'columns' parameter of RowEncoder must be among the columns "
 )
 #: What loading may take: as much as this, and so many times the file.
 ROOM, FACTOR = 100 * 2**20, 20
@@ -153,7 +162,7 @@ def subjects() -> dict[str, bytes]:
         values[f"{part.__name__}, behind a scaler"] = pipeline(OnlineScaler(), made(part, budget=4)).partial_fit(X, y)
         values[f"{part.__name__}, not taught"] = made(part, budget=4)
     X, y = data(SILKRegressor, count=12)
-    values |= mixtures()
+    values |= mixtures() | streaming.streaming_values()
     values["scaler"] = OnlineScaler(forget=0.1).partial_fit(X)
     values["two classes"] = SILKClassifier(Gaussian(0.5), budget=4, average=True).partial_fit(X, y > 0)
     logistic = SILKClassifier(Gaussian(0.5), loss="logistic")
@@ -411,10 +420,13 @@ def models(value: Any) -> list[Any]:
 def work(model: Any) -> None:
     if isinstance(model, Learner):
         X, y = rows_of(model)
+        when = {} if model.half_life is None else {"time": (model._time or 0.0) + np.arange(X.shape[0])}
         allowed(lambda: model.score(X))
         allowed(lambda: model.score(X, average=model.average is not None))
-        allowed(lambda: model.learn(X, y))
-        allowed(lambda: [model.learn_one(X[0], None if y is None else y[0]), model.score_one(X[0])])
+        allowed(lambda: model.learn(X, y, **when))
+        one = X[0].toarray()[0] if issparse(X) else X[0]
+        then = {} if model.half_life is None else {"time": model._time or 0.0}
+        allowed(lambda: [model.learn_one(one, None if y is None else y[0], **then), model.score_one(one)])
         allowed(lambda: [model.points, model.coefs, model.norm, model.level, model.discarded, repr(model)])
         if isinstance(model, MixedLearner):
             allowed(lambda: [model.describe(setting) for setting, _, _ in model.experts()])
@@ -422,7 +434,12 @@ def work(model: Any) -> None:
                 allowed(lambda: model.variance(X))
     elif isinstance(model, OnlineScaler):
         X = np.ones((3, model.__dict__.get("n_features_in_", 2)))
-        allowed(lambda: [model.partial_fit(X), model.transform(X), model.learn_transform(X), model.var_])
+        when = streaming.clock(model, 3)
+        allowed(lambda: [model.partial_fit(X, **when), model.transform(X), model.var_])
+        when = streaming.clock(model, 3)
+        allowed(
+            lambda: [model.learn_transform(csr_matrix(X) if not (model.with_mean or when) else X, **when), model.var_]
+        )
     elif isinstance(model, BackgroundSubtractor):
         shape = tuple(model.state()["shape"]) or (6, 5, 3)
         frame = np.arange(math.prod(shape), dtype=np.uint8).reshape(shape)
@@ -430,6 +447,12 @@ def work(model: Any) -> None:
         allowed(lambda: [model.apply(frame, 0.01), model.apply(frame, 0), model.state(), repr(model)])
     elif isinstance(model, Mixture):
         work_mixture(model)
+    elif isinstance(model, DriftAlarm):
+        streaming.work_alarm(model, allowed)
+    elif isinstance(model, RowEncoder):
+        streaming.work_encoder(model, allowed)
+    elif isinstance(model, Pending):
+        streaming.work_pending(model, allowed)
     elif hasattr(model, "predict_learn"):
         work_estimator(model)
     elif isinstance(model, Kernel):
@@ -438,10 +461,13 @@ def work(model: Any) -> None:
 
 
 def work_estimator(model: Any) -> None:
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    last, encoders = steps[-1], [step for step in steps if isinstance(step, RowEncoder)]
     learner = last.__dict__.get("learner_")
     X, _ = rows_of(learner or last._start())
     X = np.ones((4, last.__dict__.get("n_features_in_", X.shape[1]))) * np.linspace(0.1, 0.9, 4)[:, None]
+    if encoders:
+        X = streaming.mixed_rows(encoders[0])[:4]
     y: Any = np.array([0.5, 1.0, 0.0, 0.25])
     if "classes_" in last.__dict__:
         y = last.classes_[np.arange(4) % len(last.classes_)]
@@ -449,15 +475,21 @@ def work_estimator(model: Any) -> None:
         y = None
     elif hasattr(last, "decision_function"):
         y = np.array(["a", "b", "a", "b"])
+    if learner is not None and isinstance(learner.loss, Several):
+        y = np.tile(y[:, None], learner.loss.targets)
     if learner is not None:
         allowed(lambda: [model.predict(X), repr(model)])
-    allowed(lambda: model.predict_learn(X, y))
-    allowed(lambda: model.partial_fit(X, y))
+    allowed(lambda: model.predict_learn(X, y, **streaming.clock(model, 4)))
+    allowed(lambda: model.partial_fit(X, y, **streaming.clock(model, 4)))
     if "learner_" in last.__dict__:
         allowed(lambda: [model.predict(X), last.support_vectors_, last.dual_coef_, last.norm_, last.n_seen_])
         for name in ("decision_function", "score_samples", "predict_proba"):
             if hasattr(model, name):
                 allowed(lambda name=name: getattr(model, name)(X))
+        if y is None or np.ndim(y) == 1:
+            streaming.work_certain(model, X, y, allowed)
+    if "_late" in last.__dict__:
+        streaming.work_late(model, last, X, y, allowed)
 
 
 def work_mixture(model: Mixture) -> None:
@@ -470,7 +502,8 @@ def work_mixture(model: Mixture) -> None:
         y = np.array(["a", "b", "a", "b"])
     if "models_" in model.__dict__:
         allowed(lambda: [model.predict(X), model.weights_, repr(model)])
-    allowed(lambda: [model.predict_learn(X, y), model.partial_fit(X, y)])
+    allowed(lambda: model.predict_learn(X, y, **streaming.clock(model, 4)))
+    allowed(lambda: model.partial_fit(X, y, **streaming.clock(model, 4)))
     if "models_" in model.__dict__:
         allowed(lambda: [model.predict(X), model.weights_, hasattr(model, "predict_proba") and model.predict_proba(X)])
 
@@ -478,12 +511,14 @@ def work_mixture(model: Mixture) -> None:
 def rows_of(learner: Learner) -> tuple[Any, Any]:
     """Rows and targets that a learner takes: its own points, if it has some."""
     points = learner.points
-    X = points[:3] if isinstance(points, np.ndarray) and len(points) and points.shape[1] else None
+    X = points[:3] if hasattr(points, "shape") and points.shape[0] and points.shape[1] else None
     if X is None:
         X = fitted(learner.kernel, np.linspace(0.1, 0.9, 9).reshape(3, 3))
-    count, target = len(X), learner.loss.target
+    count, target = X.shape[0], learner.loss.target
     if target == "none":
         return X, None
+    if isinstance(learner.loss, Several):
+        return X, np.ones((count, learner.loss.targets))
     known = max(1, getattr(learner.loss, "classes", None) or learner.known or 2)
     y = {"label": np.arange(count) % min(known, 5), "binary": (-1.0) ** np.arange(count), "real": np.arange(count)}
     return X, y[target].astype(np.float64)
@@ -500,11 +535,15 @@ def allowed(act: Any) -> None:
 
 def attempt(raw: bytes) -> str:
     """Load and use forged bytes: "refused" or "works"; everything else is raised."""
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            value = store.loads(raw)
-    except ValueError:
-        return "refused"
-    use(value)
+    with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                value = store.loads(raw)
+        except ValueError:
+            return "refused"
+        finally:
+            if os.listdir(empty):
+                raise UnusableError(f"loading has made the files {os.listdir(empty)}")
+        use(value)
     return "works"

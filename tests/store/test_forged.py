@@ -5,6 +5,7 @@ The long version of the first law is tests/long/fuzz_store.py.
 
 import contextlib
 import copy
+import pickle
 import time
 
 import cases
@@ -20,7 +21,7 @@ from gossamer.budgets import Nystrom, Smallest
 from gossamer.kernels import Additive, Exponential, Gaussian, Matern
 from gossamer.losses import Hinge, Squared
 from gossamer.rules import ROMMA, Gradient, Implicit
-from gossamer.store import files
+from gossamer.store import files, nodes
 
 #: What a parameter that is a number may be made: what would be too much of anything.
 LARGE = (10**4, 10**6 + 1, 2**31 - 1, 10**9, 2**62, 1e12)
@@ -29,6 +30,20 @@ LARGE = (10**4, 10**6 + 1, 2**31 - 1, 10**9, 2**62, 1e12)
 def test_every_subject_works():
     """What was saved can be loaded, and used."""
     assert {name: forge.attempt(raw) for name, raw in subjects().items()} == dict.fromkeys(subjects(), "works")
+
+
+def test_every_subject_is_copied():
+    """Copies, and what comes back from a pickle, have the bytes of the value."""
+    for name, raw in subjects().items():
+        value = store.loads(raw)
+        for copied in (copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+            assert store.dumps(copied) == raw, name
+
+
+def test_every_class_is_forged():
+    """Every class that a file may name is in one of the files that are forged."""
+    functions = {"Custom"}  # has a function of the user and is never stored
+    assert set(nodes.known_classes(everything=True)) - set(forge.class_names()) == functions
 
 
 @pytest.mark.parametrize("part", range(4))

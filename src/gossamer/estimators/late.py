@@ -43,6 +43,11 @@ class LateLabels:
         found: Pending = self.__dict__.setdefault("_late", Pending())
         return found
 
+    @property
+    def _locked_first(self) -> Any:
+        """`learn_labels` takes the lock of the waiting rows, and within that the lock of the model."""
+        return self.__dict__.get("_late")
+
     def learn_labels(self, ids: Any, y: Any, *, time: Any = None) -> Array:
         """Learn labels of rows that were shown by ``predict(X, ids=...)``, in the order in which they come.
 
@@ -68,7 +73,7 @@ class LateLabels:
 def check_pending(model: Any, learned: dict[str, Any]) -> None:
     """Raise unless what waits for labels in a file is that."""
     late = learned.get("_late")
-    if late is not None and not isinstance(late, Pending):
+    if late is not None and (not isinstance(late, Pending) or late.keyed):
         raise _checks.wrong(model, "_late", "rows that wait for labels", late)
 
 

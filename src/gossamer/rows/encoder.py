@@ -16,16 +16,14 @@ from gossamer._stored import Stored
 from gossamer._typing import Array
 from gossamer.rows import clock
 from gossamer.rows.find import Limits, find_plan
-from gossamer.rows.layout import Layout, effective_width, is_sparse
-from gossamer.rows.plan import Plan, shown
+from gossamer.rows.layout import MOST_ROWS, Layout, effective_width, is_sparse
+from gossamer.rows.plan import Column, Plan, parse_kind, shown
 from gossamer.rows.table import Table, as_table
 
 #: The learned attributes.
 LEARNED = ("plan_", "state_", "n_seen_", "n_features_in_", "feature_names_in_")
 #: Numbers of this size have squares that cannot be summed.
 LARGEST = 1e100
-#: The largest number of rows that can be counted.
-MOST_ROWS = 2**62
 
 
 class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -284,6 +282,11 @@ class RowEncoder(Stored, Snapshot, TransformerMixin, BaseEstimator):  # type: ig
     def _relearn(self, learned: dict[str, Any]) -> None:
         """Validate learned attributes from a file before the core sees them."""
         self._check_parameters()
+        if isinstance(self.columns, Mapping):
+            for name, said in self.columns.items():
+                parse_kind(name, said, Column(name, "number"))
+        elif self.columns is not None:
+            Plan.of(self.columns)
         if not learned:
             return
         if not {"plan_", "state_", "n_seen_", "n_features_in_"} <= set(learned) <= set(LEARNED):

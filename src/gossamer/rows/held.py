@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sqlite3
+import threading
 from collections import deque
 from itertools import islice
 from typing import Any, NamedTuple
@@ -15,6 +17,11 @@ from gossamer import _checks
 from gossamer._sparse import TABLES, SparseRows
 from gossamer._typing import Array, Floats
 from gossamer.rows.slots import DenseSlots, Slots, from_stored, join_rows, make_slots
+
+#: The application id in the header of a file: no other file of SQLite is written to.
+MARK = 0x474F5350
+#: One thread at a time reads a file, or opens it: a connection has one place in a table.
+_one = threading.RLock()
 
 #: What `find` says of a row that waited too long.
 OLD = False
@@ -109,6 +116,11 @@ class HeldInMemory:
         """The predictions and the keys of rows that are here."""
         return [self._predictions[slot] for slot in handles], [self._keys[slot] for slot in handles]
 
+    @property
+    def keyed(self) -> bool:
+        """Whether a row has the key of a model."""
+        return any(self._keys[slot] is not None for slot in self._slots.values())
+
     def fate(self, name: Any, limit: int) -> int | None:
         """What became of the row of an id, if it is one of the last ``limit`` that are gone."""
         found = self._fates.get(name)
@@ -163,7 +175,8 @@ class HeldInMemory:
         names, fates, numbers = state["fates"] if len(state["fates"]) == 3 else ([], [], [])
         plain = all(type(name) in (int, str) for name in [*ids, *names])
         lengths = {len(ids), len(rows), len(times), len(state["predictions"]), len(state["keys"])}
-        good = plain and len(set(ids)) == len(ids) and len(lengths) == 1 and len(names) == len(fates) == len(numbers)
+        good = plain and times.ndim == 1 and len({key is None for key in state["keys"]}) < 2
+        good = good and len(set(ids)) == len(ids) and len(lengths) == 1 and len(names) == len(fates) == len(numbers)
         good = good and all(
             int(fate) in range(4) and int(number) >= 0 for fate, number in zip(fates, numbers, strict=True)
         )
@@ -188,6 +201,7 @@ class HeldInSQLite:
         # the calls that a stored model may come back to, and the rows that were gone then, the oldest first
         self._saved = deque([(0, 0)], maxlen=SAVES)
         self._new = True  # rows in the file are those of a process that was killed before it had saved a model
+        self._undo: int | None = None  # a stored model goes on from this call, once the file is used
         self._open: sqlite3.Connection | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -195,28 +209,54 @@ class HeldInSQLite:
 
     def __deepcopy__(self, memo: Any) -> HeldInSQLite:
         made = HeldInSQLite(self.path)
-        made._gone, made._saved, made._new = self._gone, self._saved.copy(), self._new and self._open is None
+        made._gone, made._saved, made._undo = self._gone, self._saved.copy(), self._undo
+        made._new = self._new and self._open is None
         return made
 
     @property
     def _file(self) -> sqlite3.Connection:
-        if self._open is None:
-            self._open = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
-            self._open.execute("PRAGMA journal_mode=WAL")
-            self._open.execute("PRAGMA synchronous=NORMAL")
-            self._open.execute(
-                "CREATE TABLE IF NOT EXISTS pending (number INTEGER PRIMARY KEY, id, time REAL, x BLOB, more TEXT,"
-                " shown INTEGER, gone INTEGER, fate INTEGER, rank INTEGER)"
-            )
-            self._open.execute("CREATE INDEX IF NOT EXISTS by_id ON pending (id)")
-            self._open.execute("CREATE INDEX IF NOT EXISTS by_gone ON pending (gone)")
-            if self._new:
-                self._open.execute("DELETE FROM pending")
-                self._new = False
-        return self._open
+        with _one:
+            if self._open is None:
+                try:
+                    self._open = self._connect()
+                except (sqlite3.Error, ValueError) as error:
+                    found = f"a file of waiting rows{'' if self._undo is None else ' that is there'} ({error})"
+                    raise _checks.wrong("Pending", "spill", found, self.path) from error
+                self._undo, self._new = None, False
+            return self._open
+
+    def _connect(self) -> sqlite3.Connection:
+        """A new file gets its tables. The file that a stored model names must be one of ours: it is taken back."""
+        there = os.path.exists(self.path)
+        if self._undo is not None and not there:
+            raise ValueError("there is none")
+        file = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+        mark = file.execute("PRAGMA application_id").fetchone()[0]
+        empty = mark == 0 and file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+        if mark != MARK and (self._undo is not None or not empty):
+            file.close()
+            raise ValueError("it is something else")
+        file.execute("PRAGMA journal_mode=WAL")
+        file.execute("PRAGMA synchronous=NORMAL")
+        file.execute(f"PRAGMA application_id={MARK}")
+        file.execute(
+            "CREATE TABLE IF NOT EXISTS pending (number INTEGER PRIMARY KEY, id, time REAL, x BLOB, more TEXT,"
+            " shown INTEGER, gone INTEGER, fate INTEGER, rank INTEGER)"
+        )
+        file.execute("CREATE INDEX IF NOT EXISTS by_id ON pending (id)")
+        file.execute("CREATE INDEX IF NOT EXISTS by_gone ON pending (gone)")
+        if self._new:
+            file.execute("DELETE FROM pending")
+        elif self._undo is not None:
+            file.execute("BEGIN")
+            file.execute("DELETE FROM pending WHERE shown > ?", (self._undo,))
+            file.execute("UPDATE pending SET gone = NULL, fate = NULL, rank = NULL WHERE gone > ?", (self._undo,))
+            file.execute("COMMIT")
+        return file
 
     def __len__(self) -> int:
-        return int(self._file.execute("SELECT count(*) FROM pending WHERE gone IS NULL").fetchone()[0])
+        with _one:
+            return int(self._file.execute("SELECT count(*) FROM pending WHERE gone IS NULL").fetchone()[0])
 
     def check(self, X: Any) -> None:
         """Raise unless the rows can be here."""
@@ -243,7 +283,8 @@ class HeldInSQLite:
     def get(self, name: Any) -> Row | None:
         """The row of an id."""
         query = "SELECT time, x, more FROM pending WHERE id = ? AND gone IS NULL"
-        found = self._file.execute(query, (name,)).fetchone()
+        with _one:
+            found = self._file.execute(query, (name,)).fetchone()
         if found is None:
             return None
         prediction, key, *width = json.loads(found[2])
@@ -271,7 +312,8 @@ class HeldInSQLite:
     def fate(self, name: Any, limit: int) -> int | None:
         """What became of the row of an id, if it is one of the last ``limit`` that are gone."""
         query = "SELECT fate FROM pending WHERE id = ? AND rank > ? ORDER BY number DESC LIMIT 1"
-        found = self._file.execute(query, (name, max(0, self._gone - limit))).fetchone()
+        with _one:
+            found = self._file.execute(query, (name, max(0, self._gone - limit))).fetchone()
         return None if found is None else int(found[0])
 
     def remove(self, names: list[Any], fate: int, event: int) -> None:
@@ -306,17 +348,15 @@ class HeldInSQLite:
 
     def state(self, event: int) -> dict[str, Any]:
         """What a stored model needs besides the file, whose rows are on the disk before."""
-        self._file.execute("PRAGMA wal_checkpoint")
+        with _one:
+            if self._open is not None:
+                self._open.execute("PRAGMA wal_checkpoint")
         self._saved.append((event, self._gone))
         return {"event": event, "gone": self._gone}
 
     def restore(self, state: Any, event: int) -> None:
-        """Undo what came after the model was saved."""
-        if state["event"] != event or type(state["gone"]) is not int:
+        """Undo what came after the model was saved, as soon as the file is used: loading a model changes no file."""
+        if state["event"] != event or type(state["gone"]) is not int or not 0 <= state["gone"] < 2**62:
             raise _checks.wrong("Pending", "held", f"the state of call {event}", state)
-        self._gone, self._new = state["gone"], False
-        self._saved = deque([(event, self._gone)], maxlen=SAVES)
-        self._begin()
-        self._file.execute("DELETE FROM pending WHERE shown > ?", (event,))
-        self._file.execute("UPDATE pending SET gone = NULL, fate = NULL, rank = NULL WHERE gone > ?", (event,))
-        self._file.execute("COMMIT")
+        self._gone, self._saved = state["gone"], deque([(event, state["gone"])], maxlen=SAVES)
+        self._new, self._undo = event == 0, event or None

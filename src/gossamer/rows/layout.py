@@ -21,6 +21,8 @@ from gossamer.rows.text import hash_texts
 
 #: Non-zeros of a text, as an estimate: its words, pairs of words and n-grams.
 TEXT = 120
+#: The largest number of rows that can be counted.
+MOST_ROWS = 2**62
 
 
 class Layout:
@@ -237,6 +239,7 @@ class Layout:
                 part.restore(state["categories"][name], memory)
             good = bool(np.isfinite(numbers).all()) and bool((numbers[[0, 2]] >= 0.0).all())
             good = good and bool(np.all(np.abs(numbers[1]) < self.largest))
+            good = good and all(0 <= count <= MOST_ROWS for part in counts for count in part.values())
             good = good and set(state) == {"numbers", "categories", "last", "gaps", "strays"}
         except (TypeError, KeyError, ValueError, OverflowError) as error:
             if isinstance(error, ValueError) and "state_" in str(error):

@@ -118,6 +118,11 @@ class Pending(Stored, Snapshot):
             made[i] = prediction
         return made
 
+    @property
+    def keyed(self) -> bool:
+        """Whether the rows in memory are those of several models, by key."""
+        return isinstance(self._held, HeldInMemory) and self._held.keyed
+
     @shared
     def knows(self, name: Any) -> bool:
         """Whether a row of this id waits, or has waited lately."""
@@ -148,7 +153,7 @@ class Pending(Stored, Snapshot):
             event = _checks.whole(self, "event", learned["event"], 0)
             now = -math.inf if learned["now"] is None else float(learned["now"])
             self._held.restore(learned["held"], event)
-            good = not math.isnan(now) and len(self._held) <= self.limit
+            good = not math.isnan(now) and (self.spill is not None or len(self._held) <= self.limit)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             good = False
         if not good:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gossamer import _checks
-from gossamer._locks import run_shared
+from gossamer._locks import run_snapshot
 from gossamer._stored import Stored
 from gossamer._typing import Array
 from gossamer.budgets import Budget
@@ -140,7 +140,7 @@ class Encoder:
 
     def _object(self, value: Any, path: tuple[str, ...]) -> Any:
         if isinstance(value, Stored):  # a snapshot of one moment
-            return run_shared(value, lambda: self._encode_object(value, path))
+            return run_snapshot(value, lambda: self._encode_object(value, path))
         return self._encode_object(value, path)
 
     def _encode_object(self, value: Any, path: tuple[str, ...]) -> Any:

@@ -278,6 +278,9 @@ class BackgroundSubtractor(Stored):
             raise _checks.wrong(cls.__name__, "path", f"a file with a {cls.__name__}", type(found).__name__)
         return found
 
+    def __reduce__(self) -> Any:
+        return type(self).from_bytes, (self.to_bytes(),)
+
     def _learned(self) -> dict[str, Any]:
         return self.state()
 

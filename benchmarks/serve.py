@@ -38,7 +38,12 @@ from gossamer.serve.rows import Block  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "serve.json"
 COLUMNS = list("abcdefgh")
-LEARNERS = {"SILK": ("SILKClassifier", {"budget": 128}), "Newton": ("NewtonClassifier", {"budget": 128})}
+#: The default model first: what a server makes of rows without a word about it.
+LEARNERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Auto": ("auto", {}),
+    "SILK": ("SILKClassifier", {"budget": 128}),
+    "Newton": ("NewtonClassifier", {"budget": 128}),
+}
 
 
 def stream(rows: int) -> tuple[np.ndarray, list[str]]:
@@ -196,15 +201,16 @@ def recovery(name: str, rows: int, per_entry: int) -> dict[str, Any]:
     return found
 
 
-def soak(seconds: float, rate: float) -> dict[str, Any]:
+def soak(name: str, seconds: float, rate: float) -> dict[str, Any]:
     """Predict and learn single rows at a fixed rate each; memory, errors and p99 over time."""
+    learner, params = LEARNERS[name]
     records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         port = load.free_port()
         process = load.start(folder, port, "--limit", "snapshot_rows=50000")
         try:
             with Client(f"http://127.0.0.1:{port}") as client:
-                client.create("m", learner="SILKClassifier", params={"budget": 128}, columns=COLUMNS)
+                client.create("m", learner=learner, params=params, columns=COLUMNS)
                 client.learn("m", *stream(5000))
             end = time.monotonic() + seconds
             while time.monotonic() < end:
@@ -232,7 +238,8 @@ def soak(seconds: float, rate: float) -> dict[str, Any]:
     )
     requests = sum(n for r in records for part in ("predict", "learn") for n in r[part]["statuses"].values())
     return {
-        "seconds": seconds, "requests_per_second_each": round(rate, 1), "requests": requests, "failed": failed,
+        "learner": name, "seconds": seconds, "requests_per_second_each": round(rate, 1), "requests": requests,
+        "failed": failed,
         "rss_kb_after_a_third": rss[third - 1], "rss_kb_at_the_end": rss[-1], "rss_kb_most": max(rss),
         "p99_ms_first_third": float(np.median(p99[:third])), "p99_ms_last_third": float(np.median(p99[-third:])),
         "load": [record["load"] for record in records],
@@ -296,7 +303,8 @@ def table(kept: dict[str, Any]) -> str:
         one = kept["soak"]
         first, last = one["rss_kb_after_a_third"] / 1024, one["rss_kb_at_the_end"] / 1024
         p99 = f"p99 {one['p99_ms_first_third']:.0f}, then {one['p99_ms_last_third']:.0f} ms"
-        what = f"soak: {one['seconds'] / 60:.0f} minutes, {one['requests']:,} requests"
+        each = f"{one['requests_per_second_each']:.0f} predictions and rows learned a second"
+        what = f"{one['learner']}: soak of {one['seconds'] / 60:.0f} minutes, {each}, {one['requests']:,} requests"
         shown = f"{one['failed']} failed | {p99} | {first:.0f} MB after a third, {last:.0f} MB at the end"
         lines.append(f"| {what} | {shown} | flat | | {np.median(one['load']):.0f} |")
     return "\n".join(lines)
@@ -320,6 +328,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, help="of the soak, rows a second to predict and as many to learn")
     parser.add_argument("--drive", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--only", choices=["throughput", "recovery"])
+    parser.add_argument("--learner", choices=list(LEARNERS), help="only this one (of the soak: Auto unless given)")
     options = parser.parse_args()
     with contextlib.suppress(ImportError):
         import uvloop
@@ -334,11 +343,12 @@ def main() -> None:
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     kept["machine"] = {"processors": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()}
     if options.soak:
-        measured = kept.get("SILK", {}).get("learn, 1 row, 64 connections", {}).get("requests_per_second", 1000.0)
-        kept["soak"] = soak(options.soak, options.rate or 0.35 * measured)  # half of 70 %, twice
+        name = options.learner or "Auto"
+        measured = kept.get(name, {}).get("learn, 1 row, 64 connections", {}).get("requests_per_second", 1000.0)
+        kept["soak"] = soak(name, options.soak, options.rate or 0.35 * measured)  # half of 70 %, twice
         print(kept["soak"])
     else:
-        for name in LEARNERS:
+        for name in [options.learner] if options.learner else list(LEARNERS):
             if options.only != "recovery":
                 kept[name] = {**kept.get(name, {}), **throughput(name, options.seconds, options.runs)}
             if options.only != "throughput":

@@ -266,6 +266,8 @@ def _recoded(codes: Array, values: list[Any]) -> Coded:
 def from_objects(values: list[Any], name: str, owner: object) -> tuple[Values, str]:
     """Python values as numbers or coded texts, and the hint at their type."""
     types = set(map(type, values)) - {type(None)}
+    if not types:
+        return Coded.of(values), ""  # texts or numbers may come
     if types <= {float, int}:
         try:
             return np.array(values, dtype=np.float64), ""  # None becomes NaN

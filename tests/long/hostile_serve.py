@@ -27,13 +27,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 
 import load
+from mixed_rows import mixed_stream
 
 from gossamer.serve import Client, ServerError
 from gossamer.serve.tokens import Tokens
 
 COLUMNS = ["a", "b", "c"]
 PIECES = [b"null", b"NaN", b"1e999", b"-0", b"[]", b"{}", b'"', b"\\u0000", b"\xff\xfe", b"[" * 200, b"9" * 400,
-          b"true", b'"\\ud800"', b"\r\n", b"\x00", b'{"rows":', b"../", b"%00", b"e-400", b"," * 50]  # fmt: skip
+          b"true", b'"\\ud800"', b"\r\n", b"\x00", b'{"rows":', b"../", b"%00", b"e-400", b"," * 50,
+          b'"0001-01-01T00:00:00+05:00"', b'"9999-12-31T23:59:59-05:00"', b'"1e999"', b'"\xf0\x9f\x98\x80"', b'"$1,0"',
+          b'"' + b"x" * 12_000 + b'"', b'"nan"', b'"\\u0000"', b'"' + b"9" * 5000 + b'"', b'""']  # fmt: skip
 ARROW = "application/vnd.apache.arrow.stream"
 REFUSED = (400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 422, 429, 431, 501, 503)
 
@@ -85,6 +88,7 @@ def bodies() -> list[tuple[str, str, bytes, str]]:
         ("PUT", "/v1/models/new", json.dumps({"task": "regression", "learner": "SILKRegressor", "columns": COLUMNS,
          "params": {"kernel": "gaussian:gamma=0.5", "budget": 32, "C": 1.0}, "scale": True}).encode(), ""),
     ]  # fmt: skip
+    found += mixed_bodies()
     with contextlib.suppress(ImportError):
         import pyarrow
 
@@ -93,7 +97,44 @@ def bodies() -> list[tuple[str, str, bytes, str]]:
         with pyarrow.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         found += [("POST", "/v1/models/open/predict", sink.getvalue(), ARROW)] * 2
+        rows, _ = mixed_stream("classification", 5, 3)
+        names = ["size", "shop", "open", "when", "note"]
+        table = pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+        sink = io.BytesIO()
+        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        found += [("POST", "/v1/models/mixed/predict", sink.getvalue(), ARROW)] * 2
     return found
+
+
+def mixed_bodies() -> list[tuple[str, str, bytes, str]]:
+    """The same for rows with texts, gaps and dates: a model of them, one per key, and new ones of first rows."""
+    rows, y = mixed_stream("classification", 4, 2)
+    columns = {name: [row.get(name) for row in rows] for name in rows[0]}
+    contents = [
+        ("mixed/learn", {"rows": rows, "y": y, "request": "r"}),
+        ("mixed/learn", {"columns": columns, "y": y}),
+        ("mixed/predict", {"rows": rows}),
+        ("mixed/predict?proba=1", {"row": rows[0]}),
+        ("mixed/predict", {"rows": rows, "ids": list("abcd")}),
+        ("mixed/labels", {"ids": list("abcd"), "y": y}),
+        ("mixed/predict_learn", {"rows": [[row.get(name) for name in rows[0]] for row in rows], "y": y}),
+        ("mixed keyed/learn", {"rows": rows, "y": [1.5] * 4, "keys": ["k", 1, 2, "k"]}),
+        ("found/learn", {"rows": rows, "y": y}),
+    ]
+    found = [
+        ("POST", f"/v1/models/{path.replace(' ', '-')}", json.dumps(content).encode(), "") for path, content in contents
+    ]
+    lines = "".join(json.dumps({**row, "y": "up"}) + "\n" for row in rows).encode()
+    kinds = {"shop": "category:places=4,hashed=2", "when": "timestamp", "note": "text:16", "size": "number"}
+    recipe = {"kinds": kinds, "encoder": {"timezone": "Europe/Rome", "missing": "fill"}, "learner": "SILKClassifier"}
+    return [
+        *found,
+        ("POST", "/v1/models/mixed/learn", lines, "application/x-ndjson"),
+        ("PUT", "/v1/models/new", json.dumps(recipe).encode(), ""),
+        ("DELETE", "/v1/models/found", b"", ""),
+        ("DELETE", "/v1/models/new", b"", ""),
+    ]
 
 
 class Campaign:
@@ -252,6 +293,10 @@ def main() -> None:
             client.create(model, columns=COLUMNS, target="y")
             client.learn(model, X, y)
         client.create("keyed", columns=COLUMNS, key="k", task="regression")
+        rows, labels = mixed_stream("classification", 100)
+        client.create("mixed", target="y", learner="NewtonClassifier")
+        client.learn("mixed", rows, labels)
+        client.create("mixed-keyed", key="k", task="regression", encoder={})
         before = client.export("guarded")
         campaign = asyncio.run(attack(port, tokens, options.count, options.seed, options.connections))
         assert process.poll() is None, process.stderr.read()[-2000:]

@@ -8,15 +8,16 @@ from typing import Any
 
 import msgspec
 
-from gossamer import _checks, store
+from gossamer import _checks
 from gossamer.estimators.pipelines import last_step
 from gossamer.serve import arrow, counters, openapi, pages
 from gossamer.serve.app import NDJSON, VERSION, Call, Handler, Refused, Reply, json_reply
 from gossamer.serve.changes import Labels, Work
+from gossamer.serve.files import read_model
 from gossamer.serve.limits import LONGEST_TEXT
 from gossamer.serve.predictor import Ask
 from gossamer.serve.problems import BusyError, NotFoundError
-from gossamer.serve.recipes import Recipe, check_loaded, split
+from gossamer.serve.recipes import Recipe
 from gossamer.serve.rows import AnyBlock, Cell, Request, read_rows, short
 from gossamer.serve.served import Served
 
@@ -25,6 +26,8 @@ decode_recipe = msgspec.json.Decoder(Recipe).decode
 decode_lines = msgspec.json.Decoder(dict[str, Cell]).decode_lines
 #: Lines of NDJSON that are learned together, and the longest line.
 LINES, LONGEST_LINE = 1000, 2**20
+#: The bytes of a body that takes a while to be read.
+LARGE = 4096
 #: The media type of .gsm files.
 GSM = "application/octet-stream"
 
@@ -128,7 +131,7 @@ async def _learn(call: Call, shown: bool) -> Reply:
     recipe, first = _recipe(call, served)
     if call.header("content-type").partition(";")[0] == NDJSON:
         return Reply(kind=NDJSON, stream=_learn_lines(call, recipe, shown))
-    block, request = await _read(call, served, recipe)
+    block, request = await _read_in_turn(call, served, recipe)
     if block.ids is not None:
         raise _checks.wrong("request", "ids", "left out where the labels are known", block.ids[:3])
     block.shown = shown
@@ -161,10 +164,22 @@ def _recipe(call: Call, served: Served | None) -> tuple[Recipe, list[Work]]:
     return recipe, [Work("create", call.name, recipe)]
 
 
+async def _read_in_turn(call: Call, served: Served | None, recipe: Recipe) -> tuple[AnyBlock, str | None]:
+    """The same for many rows: a single row that is asked about does not wait for all who came together."""
+    if int(call.header("content-length") or 0) < LARGE:
+        return await _read(call, served, recipe)
+    body = await call.body()
+    async with call.app.turn:
+        return _parse(call, served, recipe, body)
+
+
 async def _read(call: Call, served: Served | None, recipe: Recipe) -> tuple[AnyBlock, str | None]:
     """The rows of a request, and its id."""
-    columns, encoded = _shape(served, recipe)
-    most, body = call.app.limits.rows, await call.body()
+    return _parse(call, served, recipe, await call.body())
+
+
+def _parse(call: Call, served: Served | None, recipe: Recipe, body: bytes) -> tuple[AnyBlock, str | None]:
+    (columns, encoded), most = _shape(served, recipe), call.app.limits.rows
     if call.header("content-type") == arrow.TYPE:
         request = _request_id(call, None)
         block = arrow.read_arrow(body, columns, recipe.target, recipe.key, most, encoded)
@@ -297,46 +312,6 @@ async def import_model(call: Call) -> Reply:
     answer = await call.app.change(*works, Work("import", call.name, (recipe, plain)))
     call.app.log.write("imported", model=call.name)
     return json_reply(answer, 201)
-
-
-def read_model(data: bytes) -> tuple[Recipe, bytes]:
-    """The recipe and the bytes of the model in a file: of ``save``, or of ``gossamer run --save``."""
-    found, columns, target = store.loads(data), None, None
-    if isinstance(found, dict) and found.get("kind") == "gossamer model":
-        try:
-            encoded = split(found["model"])[0] is not None
-            columns, target = _columns_of(found["schema"], encoded)
-            found = found["model"]
-        except (AttributeError, LookupError, TypeError):
-            raise _checks.wrong("model", "file", "as 'gossamer run --save' writes it", "another") from None
-    model = check_loaded(found)
-    encoder, _ = split(model)
-    if encoder is not None and encoder.__sklearn_is_fitted__():
-        columns = [column.name for column in encoder.plan_]
-    first = model.steps[0][1] if hasattr(model, "steps") else model
-    width = getattr(first, "n_features_in_", None)
-    if width is None:
-        raise _checks.wrong("model", "file", "a model that has learned rows of numbers", type(model).__name__)
-    if columns is None:
-        names = getattr(first, "feature_names_in_", None)
-        columns = [f"x{i}" for i in range(width)] if names is None else [str(name) for name in names]
-    recipe = Recipe(task=last_step(model).task, learner="auto", columns=columns, target=target, scale=False)
-    return recipe, store.dumps(model)
-
-
-def _columns_of(schema: dict[str, Any], encoded: bool) -> tuple[list[str] | None, str | None]:
-    """The columns and the target of a file of ``gossamer run --save``; one of 0.1.0 has numbers only."""
-    target = schema["target"] and schema["target"][0]
-    if encoded:
-        return None, target
-    if "features" in schema:  # of 0.1.0
-        plain = all(kind in ("number", "integer", "boolean") for _, kind, _ in schema["features"])
-        names = [name for name, *_ in schema["features"]]
-    else:
-        plain, names = all(isinstance(name, str) for name in schema["plan"]), list(schema["plan"])
-    if not plain:
-        raise _checks.wrong("model", "file", "one whose columns are numbers", "texts, dates or gaps among them")
-    return names, target
 
 
 # ----------------------------------------------------------------------------------------------------------- the server

@@ -26,10 +26,12 @@ from gossamer.serve.problems import ConflictError, TornError
 from gossamer.serve.recipes import Recipe, join as join_steps, make_model, split
 from gossamer.serve.rows import AnyBlock, decode_block, join
 
-#: A piece of a batch takes between these times, in seconds of the processor: predictions wait for one piece at most.
-SHORTEST, LONGEST = 0.001, 0.003
-#: The fewest and the most rows of a piece, and the most of a model's first piece, which may decide its kernel.
-FEWEST, MOST, FIRST = 32, 4096, 256
+#: A piece of a batch takes between these times, in seconds of the processor, and has so many rows at least: predictions
+#: wait for one piece at most. The first is for a model that was asked for predictions within `ASKED` seconds.
+PIECES = (0.0006, 0.002, 8), (0.001, 0.003, 32)
+ASKED = 1.0
+#: The most rows of a piece, and of a model's first piece, which may decide its kernel.
+MOST, FIRST = 4096, 256
 
 
 class Served:
@@ -56,6 +58,7 @@ class Served:
         self.latest: deque[list[Any]] = deque(maxlen=LATEST)
         self.events: deque[list[Any]] = deque(maxlen=EVENTS)
         self.piece = FIRST  # rows of a piece; the cut changes no number
+        self.asked = 0.0  # when predictions were last asked for
 
     # ------------------------------------------------------------------------------------------------------- learning
 
@@ -84,11 +87,8 @@ class Served:
             X, first = whole.rows(self.facts.columns), 0
             while first < whole.count:
                 piece = slice(first, first + (whole.count if at_once else self._piece(blocks[0].count, first)))
-                with self.lock:
-                    begun = _time.thread_time()
-                    made = self._learn_piece(whole, X[piece], piece, when[piece])
-                    shown += made if wanted else []
-                    self._adapt(min(piece.stop, whole.count) - first, _time.thread_time() - begun)
+                made = self._learn_piece(whole, X[piece], piece, when[piece])
+                shown += made if wanted else []
                 first = piece.stop
             when = when[whole.count :]
         ends = np.cumsum([block.count for block in blocks]).tolist()
@@ -101,9 +101,10 @@ class Served:
 
     def _adapt(self, rows: int, seconds: float) -> None:
         """Make pieces larger while a full one is quick, and smaller when one takes long."""
-        if seconds > LONGEST:
-            self.piece = max(FEWEST, min(self.piece, rows) // 2)
-        elif seconds < SHORTEST and rows >= self.piece:
+        shortest, longest, fewest = PIECES[_time.monotonic() - self.asked > ASKED]
+        if seconds > longest:
+            self.piece = max(fewest, min(self.piece, rows) // 2)
+        elif seconds < shortest and rows >= self.piece:
             self.piece = min(MOST, self.piece * 2)
 
     def _start(self, block: AnyBlock) -> None:
@@ -121,7 +122,12 @@ class Served:
         y = None if block.y is None else self.targets(block.y[piece])
         keys = None if block.keys is None else block.keys[piece]
         weights = None if block.weights is None else np.array(block.weights[piece])
-        predicted, known, inside = self._predict_learn(X, y, keys, weights)
+        with self.lock:
+            begun = _time.thread_time()
+            predicted, known, inside = self._predict_learn(X, y, keys, weights)
+            self.rows += len(X)
+            seconds = _time.thread_time() - begun
+        self._adapt(len(X), seconds)
         self._count(X, y, predicted, known, when, inside)
         return answers.plain(predicted, known, self.facts.task)
 
@@ -140,7 +146,8 @@ class Served:
     def _count(
         self, X: Any, y: Array | None, predicted: Array, known: Any, when: Floats, inside: Bools | None = None
     ) -> None:
-        """Keep the error of predictions that were made before the label was known."""
+        """Keep the error of predictions that were made before the label was known; the rows are learned."""
+        before = self.rows - len(X)
         if self.facts.task == "classification":
             assert y is not None
             errors = np.where(known & (predicted == y), 0.0, 1.0)
@@ -149,12 +156,11 @@ class Served:
         else:
             errors = predicted.astype(np.float64)
         for alarm in self.meter.add(y, errors, when, inside):
-            moment = float(when[min(alarm.row, self.meter.rows) - self.rows - 1])
+            moment = float(when[min(alarm.row, self.meter.rows) - before - 1])
             self.tell(moment, 0, f"errs otherwise since about row {alarm.since:,} (drift alarm at row {alarm.row:,})")
-        for i in range(len(str(self.rows)), len(str(self.rows + len(X)))):
+        for i in range(len(str(before)), len(str(self.rows))):
             if i >= 3:  # 1,000 rows, 10,000, ...
-                self.tell(float(when[10**i - self.rows - 1]), 0, f"has learned {10**i:,} rows")
-        self.rows += len(X)
+                self.tell(float(when[10**i - before - 1]), 0, f"has learned {10**i:,} rows")
         plain = answers.plain(predicted[-LATEST:], known[-LATEST:], self.facts.task)
         labels = [None] * LATEST if y is None else y[-LATEST:].tolist()
         last = X[-LATEST:]
@@ -212,6 +218,7 @@ class Served:
             done = 0
             for X in parts:
                 part = slice(done, done + len(X))
+                self.rows += len(X)
                 self._count(X, labels[part], predicted[part], known[part], np.full(len(X), time))
                 done = part.stop
         return {"rows": len(rows), "unknown": unknown, "predictions": [guess for _, guess, _ in rows]}
@@ -229,6 +236,7 @@ class Served:
         if self.model is None or not self.rows:
             raise ConflictError(f"The model {self.name!r} has not learned anything yet.")
         X: Any = block.rows(self.facts.columns)
+        self.asked = _time.monotonic()
         with self.lock:
             Z = X if self.encoder is None else answers.encode(self.encoder, X)
             made = answers.predict(self.model, self.facts.task, Z, block.keys, wanted)

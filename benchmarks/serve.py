@@ -34,7 +34,7 @@ from gossamer.serve.changes import Work  # noqa: E402
 from gossamer.serve.hub import Hub  # noqa: E402
 from gossamer.serve.limits import Limits  # noqa: E402
 from gossamer.serve.recipes import Recipe  # noqa: E402
-from gossamer.serve.rows import Block  # noqa: E402
+from gossamer.serve.rows import Block, Request, read_rows  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "serve.json"
 COLUMNS = list("abcdefgh")
@@ -43,6 +43,7 @@ LEARNERS: dict[str, tuple[str, dict[str, Any]]] = {
     "Auto": ("auto", {}),
     "SILK": ("SILKClassifier", {"budget": 128}),
     "Newton": ("NewtonClassifier", {"budget": 128}),
+    "SILK, mixed rows": ("SILKClassifier", {"budget": 128}),
 }
 
 
@@ -52,12 +53,26 @@ def stream(rows: int) -> tuple[np.ndarray, list[str]]:
     return X, np.where(X[:, 0] * X[:, 1] > 0, "up", "down").tolist()
 
 
+def named_rows(rows: int, mixed: bool) -> list[dict[str, Any]]:
+    """The rows by name; mixed, two of eight columns are categories, one is a date, and one number in ten is null."""
+    X, _ = stream(rows)
+    named: list[dict[str, Any]] = [dict(zip(COLUMNS, row, strict=True)) for row in X.tolist()]
+    if mixed:
+        rng = np.random.default_rng(1)
+        for i, (row, shop, gap) in enumerate(zip(named, rng.integers(20, size=rows), rng.random(rows), strict=True)):
+            moment = np.datetime64("2024-01-01T00:00:00") + np.timedelta64(17 * i, "m")
+            row.update(f=f"shop {shop}", g="abc"[i % 3], h=str(moment))
+            if gap < 0.1:
+                row["c"] = None
+    return named
+
+
 class Requests:
     """Requests of some rows each, in turn, made before they are sent."""
 
-    def __init__(self, verb: str, rows: int, model: str = "m") -> None:
-        X, y = stream(20_000)
-        named = [dict(zip(COLUMNS, row, strict=True)) for row in X.tolist()]
+    def __init__(self, verb: str, rows: int, model: str = "m", mixed: bool = False) -> None:
+        _, y = stream(20_000)
+        named = named_rows(20_000, mixed)
         self.made, self.next = [], 0
         for i in range(300):
             part = slice(i * rows % 19_000, i * rows % 19_000 + rows)
@@ -97,6 +112,7 @@ def best(runs: int, key: str, work: Callable[[], dict[str, Any]]) -> dict[str, A
 def throughput(name: str, seconds: float, runs: int) -> dict[str, Any]:
     """Predictions and durable learning, single rows and batches."""
     learner, params = LEARNERS[name]
+    mixed = "mixed" in name
     X, y = stream(5000)
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +121,7 @@ def throughput(name: str, seconds: float, runs: int) -> dict[str, Any]:
         try:
             with Client(f"http://127.0.0.1:{port}") as client:
                 client.create("m", learner=learner, params=params, columns=COLUMNS)
-                client.learn("m", X, y)
+                client.learn("m", named_rows(5000, mixed) if mixed else X, y)
             plan = {
                 "predict, 1 row, 32 connections": ("predict", 1, 32),
                 "predict, 100 rows, 8 connections": ("predict", 100, 8),
@@ -113,16 +129,15 @@ def throughput(name: str, seconds: float, runs: int) -> dict[str, Any]:
                 "learn, 100 rows, 16 connections": ("learn", 100, 16),
             }
             for label, (verb, rows, connections) in plan.items():
-                requests = Requests(verb, rows)
+                requests = Requests(verb, rows, mixed=mixed)
                 found[label] = best(
                     runs, "requests_per_second",
                     lambda r=requests, c=connections, n=rows: measure(port, r, c, n, seconds, process.pid),  # type: ignore[misc]
                 )  # fmt: skip
                 print(f"{name}: {label}: {found[label]}", flush=True)
-            found["predict p99 while learning / idle"] = interference(port, seconds, runs)
-            print(
-                f"{name}: predict p99 while learning / idle: {found['predict p99 while learning / idle']}", flush=True
-            )
+            if not mixed:
+                told = found["predict p99 while learning / idle"] = interference(port, seconds, runs)
+                print(f"{name}: predict p99 while learning / idle: {told}", flush=True)
         finally:
             load.stop(process)
     return found
@@ -180,10 +195,17 @@ def recovery(name: str, rows: int, per_entry: int) -> dict[str, Any]:
         limits = Limits(snapshot_rows=10**12, snapshot_seconds=10**9, queue=10**7)
         hub = Hub(folder, limits).start()
         hub.call(Work("create", "m", Recipe(learner=learner, params=params, columns=COLUMNS)))
-        blocks = []
+        blocks: list[Any] = []
+        named = named_rows(10_000, True) if "mixed" in name else []
         for first in range(0, 10_000, per_entry):
             part = slice(first, first + per_entry)
-            blocks.append(Block(per_entry, X[part].tobytes(), y[part]))
+            if named:
+                blocks.append(read_rows(Request(rows=named[part], y=y[part]), COLUMNS, None, None, 10**6, encoded=True))
+            else:
+                blocks.append(Block(per_entry, X[part].tobytes(), y[part]))
+        if named:  # the first rows decide what the columns are
+            whole = read_rows(Request(rows=named, y=y), COLUMNS, None, None, 10**6, encoded=True)
+            hub.call(Work("learn", "m", whole, rows=10_000))
         for _ in range(rows // 10_000):
             hub.call(*[Work("learn", "m", block, rows=per_entry) for block in blocks])
         state, size = hub.models["m"].dump(), hub.journal.size()

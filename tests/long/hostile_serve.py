@@ -3,7 +3,8 @@
     python tests/long/hostile_serve.py --count 100000
 
 The server has tokens. Whatever is sent, it does not crash, answers nothing with 500, lets nobody in, and goes on
-serving; a model that no good token has touched keeps its bytes. Everything stays on 127.0.0.1.
+serving; a model that no good token has touched keeps its bytes, and one that has learned what was accepted has them
+again after `kill -9`. Everything stays on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import copy
 import gzip
 import io
 import json
 import logging
 import random
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +43,30 @@ PIECES = [b"null", b"NaN", b"1e999", b"-0", b"[]", b"{}", b'"', b"\\u0000", b"\x
           b'"' + b"x" * 12_000 + b'"', b'"nan"', b'"\\u0000"', b'"' + b"9" * 5000 + b'"', b'""']  # fmt: skip
 ARROW = "application/vnd.apache.arrow.stream"
 REFUSED = (400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 422, 429, 431, 501, 503)
+
+
+#: Values of cells that JSON has and nobody expects.
+CELLS = [None, True, -0.0, 1e100, -1e100, 5e-324, 2**63, 10**30, "", " ", "nan", "inf", "-1e999", "1e400", "0x10",
+         "1_000", "NULL", "\x00", "\u202e", "é" * 9999, "9" * 5000, "1," * 2000, "$" * 50, "0001-01-01T00:00:00+05:00",
+         "9999-12-31T23:59:59-05:00", "2024-02-30", "2024-01-01T24:00", "2024-W01-1", "20240101", "1.1.24", "12:00",
+         "true", "TRUE", "no", "%s%n", "${jndi:x}", "../../etc/passwd", "'; DROP TABLE journal; --", "<script>",
+         1.7976931348623157e308, [], {}, [1], {"a": 1}]  # fmt: skip
+
+
+def spoil(rng: random.Random, content: dict[str, Any]) -> bytes:
+    """Good JSON with some cells, names or labels that nobody expects."""
+    made = copy.deepcopy(content)
+    for row in made["rows"]:
+        for name in rng.sample(sorted(row), rng.choice([0, 1, 1, 3])):
+            row[name] = rng.choice(CELLS)
+        if rng.random() < 0.05:
+            row[rng.choice(["", "size ", "x" * 300, "\x00", "label"])] = rng.choice(CELLS)
+        if rng.random() < 0.1:
+            del row[rng.choice(sorted(row))]
+    for part in ("y", "keys", "ids", "weights"):
+        if part in made and rng.random() < 0.1:
+            made[part][rng.randrange(len(made[part]))] = rng.choice(CELLS)
+    return json.dumps(made).encode()
 
 
 def mutate(rng: random.Random, data: bytes) -> bytes:
@@ -223,8 +251,18 @@ async def attack(port: int, tokens: dict[str, str], count: int, seed: int, conne
         verb = rng.choice(["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE"])
         return load.request(verb, path, b"", f"authorization: Bearer {tokens['predict']}\r\nconnection: close\r\n")
 
+    def cells() -> bytes:
+        rows, y = mixed_stream("classification", rng.choice([1, 4, 20]), rng.randrange(1000))
+        verb, name = rng.choice(["learn", "learn", "predict", "predict_learn"]), rng.choice(["mixed", "mixed", "found"])
+        content = {"rows": rows} if verb == "predict" else {"rows": rows, "y": y}
+        extra = f"authorization: Bearer {tokens['admin']}\r\nconnection: close\r\n"
+        if rng.random() < 0.02:
+            return load.request("DELETE", "/v1/models/found", b"", extra)
+        return load.request("POST", f"/v1/models/{name}/{verb}", spoil(rng, content), extra)
+
     bomb = gzip.compress(b"[" + b"1," * 20_000_000 + b"1]", 1)
     await campaign.many(count * 6 // 10, body, "mutated bodies")
+    await campaign.many(count * 2 // 10, cells, "strange cells")
     await campaign.many(count * 2 // 10, head, "mutated headers")
     await campaign.many(count // 10, stranger, "wrong tokens")
     await campaign.many(count // 10, trick, "paths")
@@ -307,6 +345,12 @@ def main() -> None:
         if before != after:
             campaign.problems.append(("the guarded model has changed", 0, after[:100]))
         assert client.ready()["status"] == "ready"
+        accepted = client.export("mixed")
+        client.close()
+        load.stop(process, signal.SIGKILL)
+        process = load.start(folder, port)
+        if client.export("mixed") != accepted:
+            campaign.problems.append(("what was accepted is replayed to another model", 0, b""))
         client.close()
         load.stop(process)
     told = Counter()

@@ -19,6 +19,7 @@ from gossamer import RowEncoder, from_bytes, load, pipeline, store
 from gossamer.cli import main
 from gossamer.serve import AsyncClient, Background, Limits, ServerError, mixed
 from gossamer.serve.changes import Labels, Work
+from gossamer.serve.files import read_model
 from gossamer.serve.journal import Journal
 from gossamer.serve.limits import LONGEST_CELL, MOST_FEATURES
 from gossamer.serve.mixed import Mixed
@@ -140,6 +141,54 @@ def test_late_labels_of_mixed_rows(tmp_path):
         for i in order:
             hub.call(Work("learn", "m", block(rows, y, 50 + i, 51 + i), rows=1))
         assert parts_of(hub.models["m"]) == late
+
+
+def test_rollbacks_and_files_of_mixed_rows_are_replayed(tmp_path):
+    """A version has the encoder too, and so has a file: the same bytes now and after a crash."""
+    rows, y = mixed_stream("regression", 90)
+    with running(tmp_path / "a") as hub:
+        hub.call(Work("create", "m", Recipe(learner="NewtonRegressor")))
+        hub.call(Work("learn", "m", block(rows, y, 0, 30), rows=30))
+        version = hub.call(Work("version", "m", "good"))["version"]
+        model = hub.models["m"].export()
+        hub.call(Work("learn", "m", block(rows, y, 30, 60), rows=30))
+        hub.call(Work("rollback", "m", version))
+        assert hub.models["m"].export() == model
+        recipe, data = read_model(model)
+        hub.call(Work("create", "copy", recipe), Work("import", "copy", (recipe, data)))
+        for name in ("m", "copy"):
+            hub.call(Work("learn", name, block(rows, y, 60, 90), rows=30))
+        assert hub.models["m"].export() == hub.models["copy"].export()
+        states = [served.dump() for served in hub.models.values()]
+        crash(hub, tmp_path / "b")
+    with running(tmp_path / "b") as hub:
+        assert [served.dump() for served in hub.models.values()] == states
+
+
+def test_an_encoder_does_not_learn_what_its_model_refuses(tmp_path):
+    """Numbers that overflow in a kernel: neither learns the entry, alone or in a group, now or in a replay."""
+    rows, y = mixed_stream("regression", 600)
+    rows[520]["size"] = 1e99
+    params = {"kernel": "polynomial:degree=5", "budget": 16}
+    with running(tmp_path / "a") as hub:
+        hub.call(Work("create", "m", Recipe(learner="SILKRegressor", params=params, scale=False)))
+        hub.call(Work("learn", "m", block(rows, y, 0, 100), rows=100))
+        before = parts_of(hub.models["m"])
+        with pytest.raises(ValueError, match="must be"):
+            hub.call(Work("learn", "m", block(rows, y, 500, 600), rows=100))
+        assert parts_of(hub.models["m"]) == before
+        works = [Work("learn", "m", block(rows, y, a, a + 100), rows=100) for a in (100, 500, 200)]
+        with pytest.raises(ValueError, match="must be"):
+            hub.call(*works)
+        assert [isinstance(work.result, dict) for work in works] == [True, False, True]
+        state, model = hub.models["m"].dump(), parts_of(hub.models["m"])
+        crash(hub, tmp_path / "b")
+    with running(tmp_path / "b") as hub:
+        assert hub.models["m"].dump() == state
+    with running(tmp_path / "c") as hub:
+        hub.call(Work("create", "m", Recipe(learner="SILKRegressor", params=params, scale=False)))
+        hub.call(*[Work("learn", "m", block(rows, y, a, a + 100), rows=100) for a in (0, 100, 200)])
+        assert parts_of(hub.models["m"]) == model
 
 
 def test_a_model_per_key_of_mixed_rows(server):

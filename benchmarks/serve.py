@@ -34,11 +34,17 @@ from gossamer.serve.changes import Work  # noqa: E402
 from gossamer.serve.hub import Hub  # noqa: E402
 from gossamer.serve.limits import Limits  # noqa: E402
 from gossamer.serve.recipes import Recipe  # noqa: E402
-from gossamer.serve.rows import Block  # noqa: E402
+from gossamer.serve.rows import Block, Request, read_rows  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "serve.json"
 COLUMNS = list("abcdefgh")
-LEARNERS = {"SILK": ("SILKClassifier", {"budget": 128}), "Newton": ("NewtonClassifier", {"budget": 128})}
+#: The default model first: what a server makes of rows without a word about it.
+LEARNERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Auto": ("auto", {}),
+    "SILK": ("SILKClassifier", {"budget": 128}),
+    "Newton": ("NewtonClassifier", {"budget": 128}),
+    "SILK, mixed rows": ("SILKClassifier", {"budget": 128}),
+}
 
 
 def stream(rows: int) -> tuple[np.ndarray, list[str]]:
@@ -47,12 +53,26 @@ def stream(rows: int) -> tuple[np.ndarray, list[str]]:
     return X, np.where(X[:, 0] * X[:, 1] > 0, "up", "down").tolist()
 
 
+def named_rows(rows: int, mixed: bool) -> list[dict[str, Any]]:
+    """The rows by name; mixed, two of eight columns are categories, one is a date, and one number in ten is null."""
+    X, _ = stream(rows)
+    named: list[dict[str, Any]] = [dict(zip(COLUMNS, row, strict=True)) for row in X.tolist()]
+    if mixed:
+        rng = np.random.default_rng(1)
+        for i, (row, shop, gap) in enumerate(zip(named, rng.integers(20, size=rows), rng.random(rows), strict=True)):
+            moment = np.datetime64("2024-01-01T00:00:00") + np.timedelta64(17 * i, "m")
+            row.update(f=f"shop {shop}", g="abc"[i % 3], h=str(moment))
+            if gap < 0.1:
+                row["c"] = None
+    return named
+
+
 class Requests:
     """Requests of some rows each, in turn, made before they are sent."""
 
-    def __init__(self, verb: str, rows: int, model: str = "m") -> None:
-        X, y = stream(20_000)
-        named = [dict(zip(COLUMNS, row, strict=True)) for row in X.tolist()]
+    def __init__(self, verb: str, rows: int, model: str = "m", mixed: bool = False) -> None:
+        _, y = stream(20_000)
+        named = named_rows(20_000, mixed)
         self.made, self.next = [], 0
         for i in range(300):
             part = slice(i * rows % 19_000, i * rows % 19_000 + rows)
@@ -92,6 +112,7 @@ def best(runs: int, key: str, work: Callable[[], dict[str, Any]]) -> dict[str, A
 def throughput(name: str, seconds: float, runs: int) -> dict[str, Any]:
     """Predictions and durable learning, single rows and batches."""
     learner, params = LEARNERS[name]
+    mixed = "mixed" in name
     X, y = stream(5000)
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -100,7 +121,7 @@ def throughput(name: str, seconds: float, runs: int) -> dict[str, Any]:
         try:
             with Client(f"http://127.0.0.1:{port}") as client:
                 client.create("m", learner=learner, params=params, columns=COLUMNS)
-                client.learn("m", X, y)
+                client.learn("m", named_rows(5000, mixed) if mixed else X, y)
             plan = {
                 "predict, 1 row, 32 connections": ("predict", 1, 32),
                 "predict, 100 rows, 8 connections": ("predict", 100, 8),
@@ -108,16 +129,15 @@ def throughput(name: str, seconds: float, runs: int) -> dict[str, Any]:
                 "learn, 100 rows, 16 connections": ("learn", 100, 16),
             }
             for label, (verb, rows, connections) in plan.items():
-                requests = Requests(verb, rows)
+                requests = Requests(verb, rows, mixed=mixed)
                 found[label] = best(
                     runs, "requests_per_second",
                     lambda r=requests, c=connections, n=rows: measure(port, r, c, n, seconds, process.pid),  # type: ignore[misc]
                 )  # fmt: skip
                 print(f"{name}: {label}: {found[label]}", flush=True)
-            found["predict p99 while learning / idle"] = interference(port, seconds, runs)
-            print(
-                f"{name}: predict p99 while learning / idle: {found['predict p99 while learning / idle']}", flush=True
-            )
+            if not mixed:
+                told = found["predict p99 while learning / idle"] = interference(port, seconds, runs)
+                print(f"{name}: predict p99 while learning / idle: {told}", flush=True)
         finally:
             load.stop(process)
     return found
@@ -175,10 +195,17 @@ def recovery(name: str, rows: int, per_entry: int) -> dict[str, Any]:
         limits = Limits(snapshot_rows=10**12, snapshot_seconds=10**9, queue=10**7)
         hub = Hub(folder, limits).start()
         hub.call(Work("create", "m", Recipe(learner=learner, params=params, columns=COLUMNS)))
-        blocks = []
+        blocks: list[Any] = []
+        named = named_rows(10_000, True) if "mixed" in name else []
         for first in range(0, 10_000, per_entry):
             part = slice(first, first + per_entry)
-            blocks.append(Block(per_entry, X[part].tobytes(), y[part]))
+            if named:
+                blocks.append(read_rows(Request(rows=named[part], y=y[part]), COLUMNS, None, None, 10**6, encoded=True))
+            else:
+                blocks.append(Block(per_entry, X[part].tobytes(), y[part]))
+        if named:  # the first rows decide what the columns are
+            whole = read_rows(Request(rows=named, y=y), COLUMNS, None, None, 10**6, encoded=True)
+            hub.call(Work("learn", "m", whole, rows=10_000))
         for _ in range(rows // 10_000):
             hub.call(*[Work("learn", "m", block, rows=per_entry) for block in blocks])
         state, size = hub.models["m"].dump(), hub.journal.size()
@@ -196,15 +223,16 @@ def recovery(name: str, rows: int, per_entry: int) -> dict[str, Any]:
     return found
 
 
-def soak(seconds: float, rate: float) -> dict[str, Any]:
+def soak(name: str, seconds: float, rate: float) -> dict[str, Any]:
     """Predict and learn single rows at a fixed rate each; memory, errors and p99 over time."""
+    learner, params = LEARNERS[name]
     records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         port = load.free_port()
         process = load.start(folder, port, "--limit", "snapshot_rows=50000")
         try:
             with Client(f"http://127.0.0.1:{port}") as client:
-                client.create("m", learner="SILKClassifier", params={"budget": 128}, columns=COLUMNS)
+                client.create("m", learner=learner, params=params, columns=COLUMNS)
                 client.learn("m", *stream(5000))
             end = time.monotonic() + seconds
             while time.monotonic() < end:
@@ -232,7 +260,8 @@ def soak(seconds: float, rate: float) -> dict[str, Any]:
     )
     requests = sum(n for r in records for part in ("predict", "learn") for n in r[part]["statuses"].values())
     return {
-        "seconds": seconds, "requests_per_second_each": round(rate, 1), "requests": requests, "failed": failed,
+        "learner": name, "seconds": seconds, "requests_per_second_each": round(rate, 1), "requests": requests,
+        "failed": failed,
         "rss_kb_after_a_third": rss[third - 1], "rss_kb_at_the_end": rss[-1], "rss_kb_most": max(rss),
         "p99_ms_first_third": float(np.median(p99[:third])), "p99_ms_last_third": float(np.median(p99[-third:])),
         "load": [record["load"] for record in records],
@@ -296,7 +325,8 @@ def table(kept: dict[str, Any]) -> str:
         one = kept["soak"]
         first, last = one["rss_kb_after_a_third"] / 1024, one["rss_kb_at_the_end"] / 1024
         p99 = f"p99 {one['p99_ms_first_third']:.0f}, then {one['p99_ms_last_third']:.0f} ms"
-        what = f"soak: {one['seconds'] / 60:.0f} minutes, {one['requests']:,} requests"
+        each = f"{one['requests_per_second_each']:.0f} predictions and rows learned a second"
+        what = f"{one['learner']}: soak of {one['seconds'] / 60:.0f} minutes, {each}, {one['requests']:,} requests"
         shown = f"{one['failed']} failed | {p99} | {first:.0f} MB after a third, {last:.0f} MB at the end"
         lines.append(f"| {what} | {shown} | flat | | {np.median(one['load']):.0f} |")
     return "\n".join(lines)
@@ -320,6 +350,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, help="of the soak, rows a second to predict and as many to learn")
     parser.add_argument("--drive", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--only", choices=["throughput", "recovery"])
+    parser.add_argument("--learner", choices=list(LEARNERS), help="only this one (of the soak: Auto unless given)")
     options = parser.parse_args()
     with contextlib.suppress(ImportError):
         import uvloop
@@ -334,11 +365,12 @@ def main() -> None:
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     kept["machine"] = {"processors": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()}
     if options.soak:
-        measured = kept.get("SILK", {}).get("learn, 1 row, 64 connections", {}).get("requests_per_second", 1000.0)
-        kept["soak"] = soak(options.soak, options.rate or 0.35 * measured)  # half of 70 %, twice
+        name = options.learner or "Auto"
+        measured = kept.get(name, {}).get("learn, 1 row, 64 connections", {}).get("requests_per_second", 1000.0)
+        kept["soak"] = soak(name, options.soak, options.rate or 0.35 * measured)  # half of 70 %, twice
         print(kept["soak"])
     else:
-        for name in LEARNERS:
+        for name in [options.learner] if options.learner else list(LEARNERS):
             if options.only != "recovery":
                 kept[name] = {**kept.get(name, {}), **throughput(name, options.seconds, options.runs)}
             if options.only != "throughput":

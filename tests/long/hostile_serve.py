@@ -3,7 +3,8 @@
     python tests/long/hostile_serve.py --count 100000
 
 The server has tokens. Whatever is sent, it does not crash, answers nothing with 500, lets nobody in, and goes on
-serving; a model that no good token has touched keeps its bytes. Everything stays on 127.0.0.1.
+serving; a model that no good token has touched keeps its bytes, and one that has learned what was accepted has them
+again after `kill -9`. Everything stays on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -11,31 +12,61 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import copy
 import gzip
 import io
 import json
 import logging
 import random
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 
 import load
+from mixed_rows import mixed_stream
 
 from gossamer.serve import Client, ServerError
 from gossamer.serve.tokens import Tokens
 
 COLUMNS = ["a", "b", "c"]
 PIECES = [b"null", b"NaN", b"1e999", b"-0", b"[]", b"{}", b'"', b"\\u0000", b"\xff\xfe", b"[" * 200, b"9" * 400,
-          b"true", b'"\\ud800"', b"\r\n", b"\x00", b'{"rows":', b"../", b"%00", b"e-400", b"," * 50]  # fmt: skip
+          b"true", b'"\\ud800"', b"\r\n", b"\x00", b'{"rows":', b"../", b"%00", b"e-400", b"," * 50,
+          b'"0001-01-01T00:00:00+05:00"', b'"9999-12-31T23:59:59-05:00"', b'"1e999"', b'"\xf0\x9f\x98\x80"', b'"$1,0"',
+          b'"' + b"x" * 12_000 + b'"', b'"nan"', b'"\\u0000"', b'"' + b"9" * 5000 + b'"', b'""']  # fmt: skip
 ARROW = "application/vnd.apache.arrow.stream"
 REFUSED = (400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 422, 429, 431, 501, 503)
+
+
+#: Values of cells that JSON has and nobody expects.
+CELLS = [None, True, -0.0, 1e100, -1e100, 5e-324, 2**63, 10**30, "", " ", "nan", "inf", "-1e999", "1e400", "0x10",
+         "1_000", "NULL", "\x00", "\u202e", "é" * 9999, "9" * 5000, "1," * 2000, "$" * 50, "0001-01-01T00:00:00+05:00",
+         "9999-12-31T23:59:59-05:00", "2024-02-30", "2024-01-01T24:00", "2024-W01-1", "20240101", "1.1.24", "12:00",
+         "true", "TRUE", "no", "%s%n", "${jndi:x}", "../../etc/passwd", "'; DROP TABLE journal; --", "<script>",
+         1.7976931348623157e308, [], {}, [1], {"a": 1}]  # fmt: skip
+
+
+def spoil(rng: random.Random, content: dict[str, Any]) -> bytes:
+    """Good JSON with some cells, names or labels that nobody expects."""
+    made = copy.deepcopy(content)
+    for row in made["rows"]:
+        for name in rng.sample(sorted(row), rng.choice([0, 1, 1, 3])):
+            row[name] = rng.choice(CELLS)
+        if rng.random() < 0.05:
+            row[rng.choice(["", "size ", "x" * 300, "\x00", "label"])] = rng.choice(CELLS)
+        if rng.random() < 0.1:
+            del row[rng.choice(sorted(row))]
+    for part in ("y", "keys", "ids", "weights"):
+        if part in made and rng.random() < 0.1:
+            made[part][rng.randrange(len(made[part]))] = rng.choice(CELLS)
+    return json.dumps(made).encode()
 
 
 def mutate(rng: random.Random, data: bytes) -> bytes:
@@ -85,6 +116,7 @@ def bodies() -> list[tuple[str, str, bytes, str]]:
         ("PUT", "/v1/models/new", json.dumps({"task": "regression", "learner": "SILKRegressor", "columns": COLUMNS,
          "params": {"kernel": "gaussian:gamma=0.5", "budget": 32, "C": 1.0}, "scale": True}).encode(), ""),
     ]  # fmt: skip
+    found += mixed_bodies()
     with contextlib.suppress(ImportError):
         import pyarrow
 
@@ -93,7 +125,44 @@ def bodies() -> list[tuple[str, str, bytes, str]]:
         with pyarrow.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         found += [("POST", "/v1/models/open/predict", sink.getvalue(), ARROW)] * 2
+        rows, _ = mixed_stream("classification", 5, 3)
+        names = ["size", "shop", "open", "when", "note"]
+        table = pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+        sink = io.BytesIO()
+        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        found += [("POST", "/v1/models/mixed/predict", sink.getvalue(), ARROW)] * 2
     return found
+
+
+def mixed_bodies() -> list[tuple[str, str, bytes, str]]:
+    """The same for rows with texts, gaps and dates: a model of them, one per key, and new ones of first rows."""
+    rows, y = mixed_stream("classification", 4, 2)
+    columns = {name: [row.get(name) for row in rows] for name in rows[0]}
+    contents = [
+        ("mixed/learn", {"rows": rows, "y": y, "request": "r"}),
+        ("mixed/learn", {"columns": columns, "y": y}),
+        ("mixed/predict", {"rows": rows}),
+        ("mixed/predict?proba=1", {"row": rows[0]}),
+        ("mixed/predict", {"rows": rows, "ids": list("abcd")}),
+        ("mixed/labels", {"ids": list("abcd"), "y": y}),
+        ("mixed/predict_learn", {"rows": [[row.get(name) for name in rows[0]] for row in rows], "y": y}),
+        ("mixed keyed/learn", {"rows": rows, "y": [1.5] * 4, "keys": ["k", 1, 2, "k"]}),
+        ("found/learn", {"rows": rows, "y": y}),
+    ]
+    found = [
+        ("POST", f"/v1/models/{path.replace(' ', '-')}", json.dumps(content).encode(), "") for path, content in contents
+    ]
+    lines = "".join(json.dumps({**row, "y": "up"}) + "\n" for row in rows).encode()
+    kinds = {"shop": "category:places=4,hashed=2", "when": "timestamp", "note": "text:16", "size": "number"}
+    recipe = {"kinds": kinds, "encoder": {"timezone": "Europe/Rome", "missing": "fill"}, "learner": "SILKClassifier"}
+    return [
+        *found,
+        ("POST", "/v1/models/mixed/learn", lines, "application/x-ndjson"),
+        ("PUT", "/v1/models/new", json.dumps(recipe).encode(), ""),
+        ("DELETE", "/v1/models/found", b"", ""),
+        ("DELETE", "/v1/models/new", b"", ""),
+    ]
 
 
 class Campaign:
@@ -182,8 +251,18 @@ async def attack(port: int, tokens: dict[str, str], count: int, seed: int, conne
         verb = rng.choice(["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE"])
         return load.request(verb, path, b"", f"authorization: Bearer {tokens['predict']}\r\nconnection: close\r\n")
 
+    def cells() -> bytes:
+        rows, y = mixed_stream("classification", rng.choice([1, 4, 20]), rng.randrange(1000))
+        verb, name = rng.choice(["learn", "learn", "predict", "predict_learn"]), rng.choice(["mixed", "mixed", "found"])
+        content = {"rows": rows} if verb == "predict" else {"rows": rows, "y": y}
+        extra = f"authorization: Bearer {tokens['admin']}\r\nconnection: close\r\n"
+        if rng.random() < 0.02:
+            return load.request("DELETE", "/v1/models/found", b"", extra)
+        return load.request("POST", f"/v1/models/{name}/{verb}", spoil(rng, content), extra)
+
     bomb = gzip.compress(b"[" + b"1," * 20_000_000 + b"1]", 1)
     await campaign.many(count * 6 // 10, body, "mutated bodies")
+    await campaign.many(count * 2 // 10, cells, "strange cells")
     await campaign.many(count * 2 // 10, head, "mutated headers")
     await campaign.many(count // 10, stranger, "wrong tokens")
     await campaign.many(count // 10, trick, "paths")
@@ -252,6 +331,10 @@ def main() -> None:
             client.create(model, columns=COLUMNS, target="y")
             client.learn(model, X, y)
         client.create("keyed", columns=COLUMNS, key="k", task="regression")
+        rows, labels = mixed_stream("classification", 100)
+        client.create("mixed", target="y", learner="NewtonClassifier")
+        client.learn("mixed", rows, labels)
+        client.create("mixed-keyed", key="k", task="regression", encoder={})
         before = client.export("guarded")
         campaign = asyncio.run(attack(port, tokens, options.count, options.seed, options.connections))
         assert process.poll() is None, process.stderr.read()[-2000:]
@@ -262,6 +345,12 @@ def main() -> None:
         if before != after:
             campaign.problems.append(("the guarded model has changed", 0, after[:100]))
         assert client.ready()["status"] == "ready"
+        accepted = client.export("mixed")
+        client.close()
+        load.stop(process, signal.SIGKILL)
+        process = load.start(folder, port)
+        if client.export("mixed") != accepted:
+            campaign.problems.append(("what was accepted is replayed to another model", 0, b""))
         client.close()
         load.stop(process)
     told = Counter()

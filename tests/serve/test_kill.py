@@ -21,9 +21,10 @@ def forks():
         yield found
 
 
-def test_kill_under_load(forks, tmp_path):
+@pytest.mark.parametrize("mixed", [False, True])
+def test_kill_under_load(mixed, forks, tmp_path):
     """Nothing acknowledged is lost, nothing is learned twice, and the model has the bytes of an uninterrupted run."""
-    found = asyncio.run(kill_serve.campaign(tmp_path / "data", 3, 7, forks))
+    found = asyncio.run(kill_serve.campaign(tmp_path / "data", 3, 7, forks, mixed))
     assert found["blocks"] > 3
 
 

@@ -9,6 +9,7 @@ import shutil
 import pytest
 from hubs import COLUMNS, stream
 from load import free_port
+from mixed_rows import mixed_stream
 
 from gossamer.serve import Background
 from gossamer.serve.pages import load_files
@@ -93,6 +94,31 @@ def test_the_page_follows_and_survives(browser, tmp_path):
         client.learn("shop", X, y)
         watched.wait("text('#rows') === '800'")
         assert all(url.startswith(f"http://127.0.0.1:{port}/") for url in watched.asked)
+        watched.page.close()
+
+
+@NEEDS
+def test_the_page_shows_mixed_rows(browser, tmp_path):
+    """Texts, gaps and dates stand among the latest rows, and in the form, where an empty field is a gap."""
+    rows, y = mixed_stream("classification", 120)
+    with Background(tmp_path) as server, server.client() as client:
+        client.learn("shop", rows, y, learner="NewtonClassifier")
+        watched = Watched(browser, server.address)
+        watched.wait("text('#rows') === '120'")
+        shown = watched.page.locator("#latest tbody tr").first.locator("td").all_text_contents()[3:]
+        for name, cell in zip(client.describe("shop")["columns"], shown, strict=True):
+            value = rows[-1].get(name)
+            assert cell == "\N{EN DASH}" if value in (None, "") else cell
+            assert cell == value or not isinstance(value, str) or value == ""
+        places = {name: i for i, name in enumerate(client.describe("shop")["columns"])}
+        given = {"size": "1.5", "shop": "shop 3", "open": "true", "when": "2024-03-01T12:00", "note": "", "code": "2"}
+        for name, value in given.items():
+            watched.page.fill(f"#f{places[name]}", value)
+        watched.page.click("#try button")
+        watched.wait("text('#answer strong') !== undefined")
+        row = {"size": 1.5, "shop": "shop 3", "open": True, "when": "2024-03-01T12:00", "note": None, "code": "2"}
+        assert watched.page.text_content("#answer strong") == client.predict("shop", [row])["predictions"][0]
+        assert watched.complaints == []
         watched.page.close()
 
 

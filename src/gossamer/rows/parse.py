@@ -73,10 +73,10 @@ def parse_time(text: str, form: str = "") -> float:
             moment = datetime.datetime.fromisoformat(plain)
         else:
             return float("nan")
-    except ValueError:
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):  # the first day of the year 1, in a zone where it is still the year 0
         return float("nan")
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
     return (moment - EPOCH).total_seconds()
 
 

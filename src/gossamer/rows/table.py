@@ -41,6 +41,19 @@ class Coded:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def take(self, key: Any) -> Coded:
+        """Some of the texts, with their values alone where that is far fewer: each value may be parsed.
+
+        >>> Coded.of(str(i) for i in range(1000)).take(slice(5, 7)).values
+        ['5', '6']
+        """
+        codes = self.codes[key]
+        if len(self.values) <= 64 + 2 * len(codes):
+            return Coded(codes, self.values)
+        used = np.unique(codes[codes >= 0])
+        fewer = np.where(codes < 0, -1, np.searchsorted(used, codes)).astype(np.int32)
+        return Coded(fewer, [self.values[code] for code in used.tolist()])
+
     def map(self, numbers: Sequence[float]) -> Floats:
         """A number for each value; NaN for the missing."""
         return np.append(np.asarray(numbers, dtype=np.float64), np.nan)[self.codes]
@@ -80,8 +93,7 @@ class Table:
         if not isinstance(key, slice):
             key = np.asarray(key)
         columns: dict[str, Values] = {
-            name: Coded(part.codes[key], part.values) if isinstance(part, Coded) else part[key]
-            for name, part in self.columns.items()
+            name: part.take(key) if isinstance(part, Coded) else part[key] for name, part in self.columns.items()
         }
         rows = len(range(*key.indices(self.rows))) if isinstance(key, slice) else len(np.arange(self.rows)[key])
         return Table(rows, columns, self.hints, self.named)
@@ -266,6 +278,8 @@ def _recoded(codes: Array, values: list[Any]) -> Coded:
 def from_objects(values: list[Any], name: str, owner: object) -> tuple[Values, str]:
     """Python values as numbers or coded texts, and the hint at their type."""
     types = set(map(type, values)) - {type(None)}
+    if not types:
+        return Coded.of(values), ""  # texts or numbers may come
     if types <= {float, int}:
         try:
             return np.array(values, dtype=np.float64), ""  # None becomes NaN

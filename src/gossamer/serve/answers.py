@@ -12,8 +12,9 @@ from gossamer import _checks, store
 from gossamer._typing import Array, Bools, Floats
 from gossamer.bank import ModelBank
 from gossamer.estimators import OnlinePipeline
+from gossamer.rows import RowEncoder, Table
 from gossamer.serve.problems import ConflictError
-from gossamer.serve.recipes import Recipe, check_loaded, make_model
+from gossamer.serve.recipes import Recipe, check_encoder, check_loaded, make_model
 
 #: What may be asked for besides predictions, with the method of the last step that gives it.
 WANTED = {"scores": "decision_function", "proba": "predict_proba", "std": "predict", "interval": "predict_interval",
@@ -24,8 +25,16 @@ WANTED = {"scores": "decision_function", "proba": "predict_proba", "std": "predi
 COVERAGE = 0.9
 
 
+def encode(encoder: RowEncoder, rows: Table, learn: bool = False) -> Any:
+    """The features of rows. Whatever an encoder stumbles over is an error of these rows alone."""
+    try:
+        return encoder.learn_transform(rows) if learn else encoder.transform(rows)
+    except (ArithmeticError, LookupError, TypeError, AttributeError) as error:
+        raise _checks.wrong("request", "rows", "such that they can be encoded", repr(error)[:200]) from error
+
+
 def predict_learn(
-    model: Any, task: str | None, X: Floats, y: Array | None, keys: Any, weights: Any
+    model: Any, task: str | None, X: Any, y: Array | None, keys: Any, weights: Any
 ) -> tuple[Array, Bools, Bools | None]:
     """The prediction of each row before it was learned, and whether there was one: labels, values, or alarms; and
     whether the target lay in the interval or set for `COVERAGE`, None where there is none."""
@@ -139,13 +148,21 @@ def to_bytes(model: Any) -> bytes:
     return bytes(store.dumps(model))
 
 
+def encoder_from_bytes(data: bytes) -> RowEncoder:
+    """The encoder of a stored state."""
+    found = store.loads(data)
+    if not isinstance(found, RowEncoder) or not found.__sklearn_is_fitted__():
+        raise _checks.wrong("model", "encoder", "one that knows its columns", type(found).__name__)
+    return check_encoder(found)
+
+
 def from_bytes(data: bytes, recipe: Recipe, facts: Any) -> Any:
     """The model of `to_bytes`."""
     if not data:
         return None
     if recipe.key is None:
         return check_loaded(store.loads(data))
-    bank = make_model(recipe, facts.task, len(facts.columns))
+    bank = make_model(recipe, facts.task, len(facts.columns), facts.encoder)
     for key, one in msgspec.msgpack.decode(data):
         bank.put(key, one)
     return bank

@@ -8,16 +8,17 @@ from typing import Any
 
 import msgspec
 
-from gossamer import _checks, store
+from gossamer import _checks
 from gossamer.estimators.pipelines import last_step
 from gossamer.serve import arrow, counters, openapi, pages
 from gossamer.serve.app import NDJSON, VERSION, Call, Handler, Refused, Reply, json_reply
 from gossamer.serve.changes import Labels, Work
+from gossamer.serve.files import read_model
 from gossamer.serve.limits import LONGEST_TEXT
 from gossamer.serve.predictor import Ask
 from gossamer.serve.problems import BusyError, NotFoundError
-from gossamer.serve.recipes import Recipe, check_loaded
-from gossamer.serve.rows import Block, Cell, Request, read_rows, short
+from gossamer.serve.recipes import Recipe
+from gossamer.serve.rows import AnyBlock, Cell, Request, read_rows, short
 from gossamer.serve.served import Served
 
 decode_request = msgspec.json.Decoder(Request).decode
@@ -25,6 +26,8 @@ decode_recipe = msgspec.json.Decoder(Recipe).decode
 decode_lines = msgspec.json.Decoder(dict[str, Cell]).decode_lines
 #: Lines of NDJSON that are learned together, and the longest line.
 LINES, LONGEST_LINE = 1000, 2**20
+#: The bytes of a body that takes a while to be read.
+LARGE = 4096
 #: The media type of .gsm files.
 GSM = "application/octet-stream"
 
@@ -39,7 +42,9 @@ def facts_of(served: Served) -> dict[str, Any]:
     learner = served.recipe.learner if last is None else type(last).__name__
     return {
         "name": served.name, "task": facts.task, "learner": learner, "recipe": msgspec.to_builtins(served.recipe),
-        "columns": facts.columns, "classes": sorted(facts.labels) if facts.labels else None,
+        "columns": facts.columns,
+        "kinds": None if facts.encoder is None else {column.name: column.kind for column in facts.encoder.plan_},
+        "classes": sorted(facts.labels) if facts.labels else None,
         "proba": hasattr(last, "predict_proba"), "learned": served.rows, "seq": served.seq, "created": served.created,
         "pending": len(served.pending),
         "keys": len(model) if served.recipe.key is not None and model is not None else None, **served.meter.summary(),
@@ -53,7 +58,21 @@ async def list_models(call: Call) -> Reply:
 
 async def show_model(call: Call) -> Reply:
     call.need("predict")
-    return json_reply(facts_of(call.app.hub.find(call.name)))
+    served = call.app.hub.find(call.name)
+    return json_reply({**facts_of(served), "encoding": _encoding(served)})
+
+
+def _encoding(served: Served) -> list[dict[str, Any]] | None:
+    """What an encoder makes of each column, and how often it had to cope."""
+    if served.encoder is None:
+        return None
+    plan, coped = served.encoder.describe(), served.encoder.coped_
+    told = []
+    for column in plan:
+        gaps, strays = coped.get(column.name, (0, 0))
+        told.append({"column": column.name, "kind": column.kind, "features": len(column.features),
+                     "becomes": column.show(), "why": column.why, "missing": gaps, "strays": strays})  # fmt: skip
+    return told
 
 
 async def create_model(call: Call) -> Reply:
@@ -112,7 +131,7 @@ async def _learn(call: Call, shown: bool) -> Reply:
     recipe, first = _recipe(call, served)
     if call.header("content-type").partition(";")[0] == NDJSON:
         return Reply(kind=NDJSON, stream=_learn_lines(call, recipe, shown))
-    block, request = await _read(call, served, recipe)
+    block, request = await _read_in_turn(call, served, recipe)
     if block.ids is not None:
         raise _checks.wrong("request", "ids", "left out where the labels are known", block.ids[:3])
     block.shown = shown
@@ -145,17 +164,37 @@ def _recipe(call: Call, served: Served | None) -> tuple[Recipe, list[Work]]:
     return recipe, [Work("create", call.name, recipe)]
 
 
-async def _read(call: Call, served: Served | None, recipe: Recipe) -> tuple[Block, str | None]:
+async def _read_in_turn(call: Call, served: Served | None, recipe: Recipe) -> tuple[AnyBlock, str | None]:
+    """The same for many rows: a single row that is asked about does not wait for all who came together."""
+    if int(call.header("content-length") or 0) < LARGE:
+        return await _read(call, served, recipe)
+    body = await call.body()
+    async with call.app.turn:
+        return _parse(call, served, recipe, body)
+
+
+async def _read(call: Call, served: Served | None, recipe: Recipe) -> tuple[AnyBlock, str | None]:
     """The rows of a request, and its id."""
-    columns = recipe.columns if served is None else served.facts.columns or recipe.columns
-    most, body = call.app.limits.rows, await call.body()
+    return _parse(call, served, recipe, await call.body())
+
+
+def _parse(call: Call, served: Served | None, recipe: Recipe, body: bytes) -> tuple[AnyBlock, str | None]:
+    (columns, encoded), most = _shape(served, recipe), call.app.limits.rows
     if call.header("content-type") == arrow.TYPE:
-        block, request = arrow.read_arrow(body, columns, recipe.target, recipe.key, most), _request_id(call, None)
+        request = _request_id(call, None)
+        block = arrow.read_arrow(body, columns, recipe.target, recipe.key, most, encoded)
     else:
         given = decode_request(body)
-        block, request = read_rows(given, columns, recipe.target, recipe.key, most), _request_id(call, given)
+        block, request = read_rows(given, columns, recipe.target, recipe.key, most, encoded), _request_id(call, given)
     call.rows = block.count
     return block, request
+
+
+def _shape(served: Served | None, recipe: Recipe) -> tuple[Any, bool | None]:
+    """The columns of a model, and whether an encoder reads its rows; None where the first rows decide it."""
+    if served is None:
+        return recipe.columns, recipe.encoded
+    return served.facts.columns or recipe.columns, served.facts.encoded
 
 
 def _request_id(call: Call, request: Request | None) -> str | None:
@@ -211,8 +250,8 @@ async def _learn_block(call: Call, recipe: Recipe, data: bytes, first: int, show
     served = app.hub.models.get(call.name)
     try:
         rows: list[Any] = decode_lines(data)
-        columns = recipe.columns if served is None else served.facts.columns or recipe.columns
-        block = read_rows(Request(rows=rows), columns, recipe.target, recipe.key, app.limits.rows)
+        columns, encoded = _shape(served, recipe)
+        block = read_rows(Request(rows=rows), columns, recipe.target, recipe.key, app.limits.rows, encoded)
         block.shown = shown
     except (ValueError, msgspec.MsgspecError) as error:
         raise ValueError(f"Lines {first} to {first + data.count(10)}: {error}") from None
@@ -273,39 +312,6 @@ async def import_model(call: Call) -> Reply:
     answer = await call.app.change(*works, Work("import", call.name, (recipe, plain)))
     call.app.log.write("imported", model=call.name)
     return json_reply(answer, 201)
-
-
-def read_model(data: bytes) -> tuple[Recipe, bytes]:
-    """The recipe and the bytes of the model in a file: of ``save``, or of ``gossamer run --save`` with numbers only."""
-    found, columns, target = store.loads(data), None, None
-    if isinstance(found, dict) and found.get("kind") == "gossamer model":
-        try:
-            columns, target = _columns_of_numbers(found["schema"])
-            found = found["model"]
-        except (AttributeError, LookupError, TypeError):
-            raise _checks.wrong("model", "file", "as 'gossamer run --save' writes it", "another") from None
-    model = check_loaded(found)
-    first = model.steps[0][1] if hasattr(model, "steps") else model
-    width = getattr(first, "n_features_in_", None)
-    if width is None:
-        raise _checks.wrong("model", "file", "a model that has learned rows of numbers", type(model).__name__)
-    if columns is None:
-        names = getattr(first, "feature_names_in_", None)
-        columns = [f"x{i}" for i in range(width)] if names is None else [str(name) for name in names]
-    recipe = Recipe(task=last_step(model).task, learner="auto", columns=columns, target=target, scale=False)
-    return recipe, store.dumps(model)
-
-
-def _columns_of_numbers(schema: dict[str, Any]) -> tuple[list[str], str | None]:
-    """The columns and the target of a file of ``gossamer run --save``, of 0.1.0 too, that has numbers only."""
-    if "features" in schema:  # of 0.1.0
-        plain = all(kind in ("number", "integer", "boolean") for _, kind, _ in schema["features"])
-        names = [name for name, *_ in schema["features"]]
-    else:
-        plain, names = all(isinstance(name, str) for name in schema["plan"]), list(schema["plan"])
-    if not plain:
-        raise _checks.wrong("model", "file", "one whose columns are numbers", "texts, dates or gaps among them")
-    return names, schema["target"] and schema["target"][0]
 
 
 # ----------------------------------------------------------------------------------------------------------- the server

@@ -131,6 +131,7 @@ class App:
         self.predictor = Predictor(self.limits.queue, self._deliver_from_thread)
         self.started = time.time()
         self.loop: asyncio.AbstractEventLoop
+        self.turn = asyncio.Lock()  # of who reads many rows: one of them in a round of the event loop
         self.connections: Callable[[], int] = lambda: 0
         self.ends: Callable[[], bool] = lambda: False  # whether the server waits for the last answers
         self.stopping = False

@@ -1,4 +1,4 @@
-"""Rows as an Arrow IPC stream: uncompressed batches of numbers, texts for keys and labels."""
+"""Rows as an Arrow IPC stream: uncompressed batches of numbers, texts, booleans and times."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer.exceptions import ParameterError
+from gossamer.rows import as_table
 from gossamer.serve.limits import LARGEST_NUMBER
-from gossamer.serve.rows import Block, check_columns
+from gossamer.serve.mixed import Mixed, check_cells
+from gossamer.serve.rows import AnyBlock, Block, check_columns
 
 TYPE = "application/vnd.apache.arrow.stream"
 WHAT = "an Arrow IPC stream of uncompressed record batches"
 
 
-def read_arrow(data: bytes, columns: Any, target: str | None, key: str | None, most: int) -> Block:
-    """The block of an Arrow stream; the target and the key are columns of it."""
+def read_arrow(
+    data: bytes, columns: Any, target: str | None, key: str | None, most: int, encoded: bool | None = False
+) -> AnyBlock:
+    """The block of an Arrow stream; the target and the key are columns of it. ``encoded``: as in `read_rows`."""
     arrow = _checks.extra("pyarrow", "Arrow", "io")
     try:
         _check_messages(data, most)
         table = arrow.ipc.open_stream(arrow.BufferReader(data)).read_all()
+        table.validate(full=True)  # offsets of texts may lead anywhere
     except (arrow.ArrowException, OSError, ValueError, struct.error, IndexError, NotImplementedError) as error:
         if isinstance(error, ParameterError):
             raise
@@ -37,23 +42,50 @@ def read_arrow(data: bytes, columns: Any, target: str | None, key: str | None, m
         columns = decided = [name for name in names if name not in (target, key)]
         check_columns(columns)
     missing = [name for name in columns if name not in names]
-    if missing or len(names) - sum(name in names for name in (target, key)) != len(columns):
+    unknown = [name for name in names if name not in columns and name not in (target, key)]
+    numbers = all(_is_number(arrow.types, table[name].type) and not table[name].null_count for name in columns
+                  if name in names)  # fmt: skip
+    encoded = not numbers if encoded is None else encoded
+    if unknown or (missing and (not encoded or len(missing) == len(columns))):
         raise _checks.wrong("request", "rows", f"of the columns {list(columns[:20])}", names[:20])
-    X = np.empty((count, len(columns)))
-    types = arrow.types
-    for i, name in enumerate(columns):
-        column = table[name]
-        kind = column.type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)) or column.null_count:
-            raise _checks.wrong("request", "rows", "columns of numbers without nulls", f"{kind} in {name!r:.80}")
-        X[:, i] = column.to_numpy()
-    if not (np.abs(X) <= LARGEST_NUMBER).all():
-        raise _checks.wrong("request", "rows", f"numbers up to {LARGEST_NUMBER:g}", "more, or NaN")
     y = _plain(table, target) if target is not None and target in names else None
     keys = _plain(table, key) if key is not None and key in names else None
     if (key is None) != (keys is None):
         raise _checks.wrong("request", "keys", f"given in the column {key!r}", names[:20])
+    if encoded:
+        return Mixed(count, _cells(arrow, table, columns), y, keys, columns=decided)
+    X = np.empty((count, len(columns)))
+    for i, name in enumerate(columns):
+        column = table[name]
+        if not _is_number(arrow.types, column.type) or column.null_count:
+            raise _checks.wrong("request", "rows", "columns of numbers without nulls", f"{column.type} in {name!r:.80}")
+        X[:, i] = column.to_numpy()
+    if not (np.abs(X) <= LARGEST_NUMBER).all():
+        raise _checks.wrong("request", "rows", f"numbers up to {LARGEST_NUMBER:g}", "more, or NaN")
     return Block(count, X.tobytes(), y, keys, None, None, decided)
+
+
+def _is_number(types: Any, kind: Any) -> bool:
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _cells(arrow: Any, table: Any, columns: Any) -> list[Any]:
+    """The columns of a table with texts, gaps or times."""
+    types, made = arrow.types, []
+    for name in columns:
+        column = table[name] if name in table.column_names else arrow.nulls(table.num_rows)
+        kind = column.type
+        text = types.is_string(kind) or types.is_large_string(kind)
+        time = types.is_timestamp(kind) or types.is_date(kind)
+        if not (_is_number(types, kind) or text or time or types.is_null(kind)):
+            rule = "columns of numbers, booleans, texts or times"
+            raise _checks.wrong("request", "rows", rule, f"{kind} in {name!r:.80}")
+        try:
+            found = as_table(arrow.table({name: column}))
+        except (arrow.ArrowException, OverflowError) as error:
+            raise _checks.wrong("request", "rows", f"times that are some, in {name!r:.80}", str(error)[:200]) from None
+        made.append(check_cells(found[name], found.hints.get(name, ""), name))
+    return made
 
 
 def _plain(table: Any, name: str) -> list[Any]:

@@ -11,12 +11,14 @@ import msgspec
 
 from gossamer import _checks, store
 from gossamer.estimators.pipelines import last_step
-from gossamer.serve.journal import Entry, created_name
+from gossamer.serve.facts import Facts
+from gossamer.serve.journal import DamagedError, Entry, created_name
 from gossamer.serve.limits import MOST_VERSIONS
+from gossamer.serve.mixed import Key, Label, Mixed
 from gossamer.serve.problems import ConflictError, NotFoundError, TornError
 from gossamer.serve.recipes import Recipe, check_loaded, check_recipe
-from gossamer.serve.rows import Block, Key, Label, decode_block, digest, encode_block, short
-from gossamer.serve.served import Facts, Served
+from gossamer.serve.rows import AnyBlock, Block, decode_block, digest, encode_block, short
+from gossamer.serve.served import Served
 
 if TYPE_CHECKING:
     from gossamer.serve.hub import Hub
@@ -36,7 +38,7 @@ class Labels(msgspec.Struct, array_like=True):
 
 @dataclass(eq=False)
 class Work:
-    """A change that a request asks for. ``content``: a `Block`, a `Recipe`, `Labels`, a label, a seq, or bytes."""
+    """A change that a request asks for. ``content``: a block, a `Recipe`, `Labels`, a label, a seq, or bytes."""
 
     kind: str
     model: str
@@ -55,7 +57,7 @@ class Work:
             elif self.kind == "import":
                 recipe, data = self.content
                 self._body = msgspec.msgpack.encode([msgspec.to_builtins(recipe), data])
-            elif isinstance(self.content, Block):
+            elif isinstance(self.content, (Block, Mixed)):
                 self._body = encode_block(self.content)
             else:
                 self._body = msgspec.msgpack.encode(self.content)
@@ -100,7 +102,7 @@ def admit(work: Work, shadow: Shadow) -> tuple[int, bytes]:
         return _admit_create(work, shadow), work.body()
     number, recipe, served = shadow.find(work.model)
     if work.kind in ("learn", "ask"):
-        block: Block = work.content
+        block: AnyBlock = work.content
         facts = shadow.facts_of(number, recipe, served)
         if work.kind == "learn":
             shadow.facts[number] = facts.follow(block, recipe)
@@ -142,7 +144,7 @@ def _admit_create(work: Work, shadow: Shadow) -> int:
     return number
 
 
-def _admit_ids(block: Block, number: int, served: Served | None, shadow: Shadow) -> None:
+def _admit_ids(block: AnyBlock, number: int, served: Served | None, shadow: Shadow) -> None:
     """Validate rows that will wait for their labels."""
     if served is None or not served.rows:
         raise ConflictError("The model has not learned anything yet.")
@@ -161,7 +163,7 @@ def _admit_ids(block: Block, number: int, served: Served | None, shadow: Shadow)
     asked.update(ids)
 
 
-def _check_keys(block: Block, served: Served, most: int) -> None:
+def _check_keys(block: AnyBlock, served: Served, most: int) -> None:
     if len(served.model) + block.count > most:
         new = sum(key not in served.model for key in set(block.keys or ()))
         if len(served.model) + new > most:
@@ -191,7 +193,7 @@ def apply_all(hub: Hub, entries: Sequence[Entry]) -> Iterator[tuple[list[int], l
 def _learn(hub: Hub, places: list[int], entries: Sequence[Entry]) -> tuple[list[int], list[Any]]:
     """Learn the blocks of some entries of one model."""
     served = hub.by_number[entries[places[0]].model]
-    blocks = [decode_block(entries[place].payload) for place in places]
+    blocks = [_block(entries[place]) for place in places]
     times = [entries[place].time for place in places]
     before = served.rows
     try:
@@ -208,7 +210,15 @@ def _learn(hub: Hub, places: list[int], entries: Sequence[Entry]) -> tuple[list[
     return places, answers
 
 
-def _learned(entry: Entry, block: Block, shown: list[Any], rows: int) -> dict[str, Any]:
+def _block(entry: Entry) -> AnyBlock:
+    """The block of an entry; DamagedError if it is none."""
+    try:
+        return decode_block(entry.payload)
+    except ValueError as error:
+        raise DamagedError(entry.seq, f"an entry of the journal has no rows: {error}") from error
+
+
+def _learned(entry: Entry, block: AnyBlock, shown: list[Any], rows: int) -> dict[str, Any]:
     answer: dict[str, Any] = {"seq": entry.seq, "rows": block.count, "learned": rows}
     return {**answer, "predictions": shown} if block.shown else answer
 
@@ -258,7 +268,7 @@ class Replayed:
         if entry.kind != "learn":
             answer = _apply(hub, entry, whole=True)
         else:
-            served, block = self.by_number[entry.model], decode_block(entry.payload)
+            served, block = self.by_number[entry.model], _block(entry)
             try:
                 (shown,) = served.learn([block], [entry.time], whole=True)
                 answer = _learned(entry, block, shown, served.rows)
@@ -328,7 +338,7 @@ def _rollback(hub: Hub, entry: Entry, whole: bool) -> dict[str, Any]:
 
 
 def _ask(hub: Hub, entry: Entry, whole: bool) -> dict[str, Any]:
-    served, block = hub.by_number[entry.model], decode_block(entry.payload)
+    served, block = hub.by_number[entry.model], _block(entry)
     return {"predictions": served.ask([block])[0], "rows": block.count, "learned": served.rows}
 
 

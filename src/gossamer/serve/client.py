@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import decimal
 import http.client
 import json
 import ssl
@@ -56,14 +58,14 @@ class _Calls:
         found = {key: value for key, value in (query or {}).items() if value not in (None, False)}
         tail = "?" + urlencode({key: 1 if value is True else value for key, value in found.items()}) if found else ""
         kept = {key: _plain(value) for key, value in content.items() if value is not None}
-        return self._call("POST", f"/v1/models/{quote(name, safe='')}/{verb}{tail}", json.dumps(kept).encode())
+        return self._call("POST", f"/v1/models/{quote(name, safe='')}/{verb}{tail}", _encode(kept))
 
     def models(self) -> Any:
         """All models."""
         return self._call("GET", "/v1/models")
 
     def create(self, name: str, **recipe: Any) -> Any:
-        """Create a model: ``task``, ``learner``, ``params``, ``columns``, ``target``, ``key``, ``classes``, ..."""
+        """Create a model: ``task``, ``learner``, ``params``, ``columns``, ``kinds``, ``target``, ``key``, ..."""
         return self._call("PUT", f"/v1/models/{quote(name, safe='')}", json.dumps(recipe).encode())
 
     def describe(self, name: str) -> Any:
@@ -273,6 +275,41 @@ def _read(status: int, data: bytes, plain: bool) -> Any:
             message = data[:200].decode("latin-1")
         raise ServerError(status, message)
     return data if plain else json.loads(data)
+
+
+def _encode(content: Any) -> bytes:
+    """As JSON: dates as ISO 8601, numbers of NumPy as numbers, and null for NaN, None, NaT and the like."""
+    try:
+        return json.dumps(content, allow_nan=False, default=_cell).encode()
+    except ValueError:  # NaN
+        return json.dumps(_without_nan(content), allow_nan=False, default=_cell).encode()
+
+
+def _cell(value: Any) -> Any:
+    """A value that JSON does not have.
+
+    >>> _cell(datetime.date(2024, 5, 1)), _cell(np.float32(0.5)), _cell(np.datetime64("NaT"))
+    ('2024-05-01', 0.5, None)
+    """
+    if type(value).__name__ in ("NAType", "NaTType") or value != value:
+        return None
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[us]"))
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, decimal.Decimal):
+        return float(value)
+    raise _checks.wrong("Client", "rows", "numbers, texts, booleans, dates or None", type(value).__name__, TypeError)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nan(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and value != value else value
 
 
 def _table(rows: Any) -> Any:

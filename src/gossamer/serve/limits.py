@@ -16,8 +16,10 @@ LONGEST_TEXT = 256
 MOST_CLASSES = 1024
 #: The most versions of a model that are kept.
 MOST_VERSIONS = 1000
-#: The most columns of a row.
-MOST_COLUMNS = 4096
+#: The most columns of a row, and the most features that an encoder makes of it.
+MOST_COLUMNS, MOST_FEATURES = 4096, 8192
+#: The most characters of a text in a row: as many as an encoder looks at.
+LONGEST_CELL = 10_000
 #: The largest number of points that a model may keep.
 LARGEST_BUDGET = 16384
 

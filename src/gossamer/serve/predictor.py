@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gossamer.serve.problems import BusyError, Problem
-from gossamer.serve.rows import Block, join
+from gossamer.serve.rows import AnyBlock, join
 from gossamer.serve.served import Served
 
 #: The most rows of one call.
@@ -22,7 +22,7 @@ class Ask:
 
     __slots__ = ("block", "done", "result", "served", "wanted")
 
-    def __init__(self, served: Served, block: Block, wanted: dict[str, Any], done: Any = None) -> None:
+    def __init__(self, served: Served, block: AnyBlock, wanted: dict[str, Any], done: Any = None) -> None:
         self.served, self.block, self.wanted, self.done = served, block, wanted, done
         self.result: Any = None
 
@@ -82,7 +82,10 @@ class Predictor:
         try:
             for ask in group:
                 ask.served.fits(ask.block)
-            made = group[0].served.predict(join([ask.block for ask in group]), group[0].wanted)
+            blocks = join([ask.block for ask in group])
+            if len(blocks) > 1:
+                return [answer for ask in group for answer in self._predict([ask])]
+            made = group[0].served.predict(blocks[0], group[0].wanted)
         except (ValueError, Problem) as error:
             if len(group) == 1:
                 return [error]

@@ -15,8 +15,11 @@ from gossamer.estimators import OnlinePipeline, OnlineScaler, pipeline
 from gossamer.estimators.base import Online
 from gossamer.estimators.pipelines import last_step
 from gossamer.evaluate.adapters import task_of
-from gossamer.serve.limits import LARGEST_BUDGET, LONGEST_TEXT, MOST_CLASSES
-from gossamer.serve.rows import Label, check_columns, short
+from gossamer.rows import Column, RowEncoder
+from gossamer.rows.plan import parse_kind
+from gossamer.serve.limits import LARGEST_BUDGET, LONGEST_TEXT, MOST_CLASSES, MOST_FEATURES
+from gossamer.serve.mixed import Label
+from gossamer.serve.rows import check_columns, short
 
 #: The model of a task where a request names none.
 DEFAULTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -32,6 +35,8 @@ DEFAULTS_PER_KEY: dict[str, tuple[str, dict[str, Any]]] = {
 }
 #: Parameters of passes over stored data, or matrices, which a stream does not have.
 HIDDEN = ("self", "n_passes", "shuffle", "cost", "weights", "products", "differences")
+#: Parameters of the encoder that a recipe may give: ``kinds`` and ``scale`` stand beside them.
+OF_ENCODER = ("missing", "places", "hashed", "text_width", "memory", "timezone", "clip", "forget")
 
 Setting = bool | int | float | str | None
 
@@ -40,7 +45,9 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True):
     """What a model is made of. ``task`` None: the first labels decide it; ``columns`` None: the first row does.
 
     ``learner`` is "auto" or the name of an estimator, ``params`` its parameters, parts as texts
-    ("gaussian:gamma=0.5"). ``key`` is the column of a model per key, ``target`` that of the label.
+    ("gaussian:gamma=0.5"). ``key`` is the column of a model per key, ``target`` that of the label. ``kinds`` says
+    what some columns are ("category", "timestamp", "text:64"), ``encoder`` has parameters of `gossamer.RowEncoder`:
+    with either, and where the first rows have texts or gaps, an encoder reads the rows.
     """
 
     task: str | None = None
@@ -51,6 +58,13 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True):
     target: str | None = None
     key: str | None = None
     classes: list[Label] | None = None
+    kinds: dict[str, str] | None = None
+    encoder: dict[str, Setting] | None = None
+
+    @property
+    def encoded(self) -> bool | None:
+        """Whether an encoder reads the rows; None: if the first rows have more than numbers."""
+        return True if self.kinds is not None or self.encoder is not None else None
 
 
 def learners() -> dict[str, type[Online]]:
@@ -89,13 +103,51 @@ def check_recipe(recipe: Recipe) -> Recipe:
             raise _checks.wrong("model", "classes", "texts, whole numbers or booleans", recipe.classes)
     if recipe.key is not None and recipe.task == "classification" and recipe.classes is None:
         raise _checks.wrong("model", "classes", "given for a classifier per key", None)
+    if recipe.encoded:
+        _check_kinds(recipe)
     if recipe.task is not None and recipe.columns is not None:
         make_model(recipe, recipe.task, len(recipe.columns))
     return recipe
 
 
-def make_model(recipe: Recipe, task: str, width: int) -> Any:
-    """The estimator, pipeline or bank of a recipe, all its parameters checked."""
+def _check_kinds(recipe: Recipe) -> None:
+    make_encoder(recipe)
+    kinds = recipe.kinds or {}
+    if len(kinds) > MOST_FEATURES or not all(0 < len(name) <= LONGEST_TEXT for name in kinds):
+        raise _checks.wrong("model", "kinds", f"at most {MOST_FEATURES}, of columns with short names", len(kinds))
+    strange = [name for name in kinds if recipe.columns is not None and name not in recipe.columns]
+    if strange or not {recipe.target, recipe.key}.isdisjoint(kinds):
+        raise _checks.wrong("model", "kinds", "those of columns, not of the target or the key", (strange or kinds))
+    features = sum(len(parse_kind(name, kind, Column(name, "number")).features) for name, kind in kinds.items())
+    if features > MOST_FEATURES:
+        raise _checks.wrong("model", "kinds", f"of at most {MOST_FEATURES} features together", features)
+
+
+def make_encoder(recipe: Recipe) -> RowEncoder:
+    """The encoder of a recipe, its parameters checked; the first rows decide the rest."""
+    given: dict[str, Any] = recipe.encoder or {}
+    for name, value in given.items():
+        if name not in OF_ENCODER:
+            raise _checks.wrong("model", "encoder", f"some of {', '.join(OF_ENCODER)}", name[:80])
+        if name in ("places", "hashed", "text_width"):
+            _checks.whole("model", name, value, 1, MOST_FEATURES)
+    made = RowEncoder(recipe.kinds, scale=recipe.scale, **given)
+    made._check_parameters()
+    return made
+
+
+def check_encoder(encoder: RowEncoder) -> RowEncoder:
+    """Validate the width of an encoder that knows its columns."""
+    if encoder.n_features_out_ > MOST_FEATURES:
+        raise _checks.wrong("model", "rows", f"such that they have at most {MOST_FEATURES} features",
+                            encoder.n_features_out_)  # fmt: skip
+    return encoder
+
+
+def make_model(recipe: Recipe, task: str, width: int, encoder: RowEncoder | None = None) -> Any:
+    """The estimator, pipeline or bank of a recipe, all its parameters checked. An encoder before it scales the rows."""
+    scale = recipe.scale and encoder is None
+    width = width if encoder is None else encoder.effective_width_
     defaults = DEFAULTS if recipe.key is None else DEFAULTS_PER_KEY
     name, params = defaults[task] if recipe.learner == "auto" else (recipe.learner, {})
     kind = learners()[name]
@@ -111,7 +163,9 @@ def make_model(recipe: Recipe, task: str, width: int) -> Any:
         params.setdefault("budget", 100_000 if name.startswith("Additive") else 256)
     scales = "scale" in taken  # inside
     if scales:
-        params.setdefault("scale", recipe.scale)
+        params.setdefault("scale", scale if name.startswith("Auto") else recipe.scale)
+    if name.startswith("Auto") and encoder is not None and encoder.scale:
+        params.setdefault("kernel", "mixed")  # as gossamer run has it
     made = kind(**params)
     budget = made._start().budget  # checks all parameters
     if budget is None or isinstance(budget, Unlimited):
@@ -121,8 +175,25 @@ def make_model(recipe: Recipe, task: str, width: int) -> Any:
     size = getattr(budget, "size", None)
     if not name.startswith("Additive") and isinstance(size, int) and size > LARGEST_BUDGET:
         raise _checks.wrong("model", "budget", f"at most {LARGEST_BUDGET} points", size)
-    model = pipeline(OnlineScaler(), made) if recipe.scale and not scales else made
+    model = pipeline(OnlineScaler(), made) if scale and not scales else made
     return model if recipe.key is None else ModelBank(model, threads=1, classes=recipe.classes)
+
+
+def join(encoder: RowEncoder | None, model: Any) -> Any:
+    """An encoder and a model as one pipeline, as files have it."""
+    if encoder is None:
+        return model
+    steps = model.steps if isinstance(model, OnlinePipeline) else [(type(model).__name__.lower(), model)]
+    return OnlinePipeline([(type(encoder).__name__.lower(), encoder), *steps])
+
+
+def split(model: Any) -> tuple[RowEncoder | None, Any]:
+    """The encoder that a pipeline begins with, and the rest of it."""
+    if not isinstance(model, OnlinePipeline) or not isinstance(model.steps[0][1], RowEncoder) or len(model.steps) < 2:
+        return None, model
+    name, last = model.steps[1]
+    alone = len(model.steps) == 2 and name == type(last).__name__.lower()
+    return model.steps[0][1], last if alone else OnlinePipeline(model.steps[1:])
 
 
 def check_loaded(model: Any) -> Any:
@@ -130,6 +201,9 @@ def check_loaded(model: Any) -> Any:
     if not isinstance(model, (Online, OnlinePipeline)) or not isinstance(last_step(model), Online):
         raise _checks.wrong("model", "file", "a saved estimator or pipeline", type(model).__name__)
     task_of(model)
+    encoder, _ = split(model)
+    if encoder is not None and encoder.__sklearn_is_fitted__():
+        check_encoder(encoder)
     return model
 
 

@@ -54,9 +54,10 @@ def _recover(hub: Hub) -> None:
             batch.append(entry)
             size += len(entry.payload)
             if len(batch) >= BATCH or size >= BATCH_BYTES:
-                _replay(hub, batch)
-                batch, size = [], 0
-        _replay(hub, batch)
+                last, batch, size = batch, [], 0
+                _replay(hub, last)
+        last, batch = batch, []
+        _replay(hub, last)
     except DamagedError as error:
         _replay(hub, batch)
         hub.damaged(error)
@@ -69,7 +70,13 @@ def _replay(hub: Hub, batch: list[Entry]) -> None:
     """Apply entries as they were applied before; those of a model without a beginning are passed over."""
     there = {entry.model for entry in batch if entry.kind == "create"} | set(hub.by_number)
     todo = [entry for entry in batch if entry.model in there]
-    for places, answers in changes.apply_all(hub, todo):
-        for place, answer in zip(places, answers, strict=True):
-            hub.note(todo[place], answer)
+    done: set[int] = set()
+    try:
+        for places, answers in changes.apply_all(hub, todo):
+            done.update(places)
+            for place, answer in zip(places, answers, strict=True):
+                hub.note(todo[place], answer)
+    except DamagedError as error:  # what came before that entry is applied; other models may be ahead of this one
+        _replay(hub, [entry for i, entry in enumerate(todo) if i not in done and entry.seq < error.seq])
+        raise
     hub.replayed += len(batch)

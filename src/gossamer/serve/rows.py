@@ -1,4 +1,4 @@
-"""Rows of a request as a `Block` of numbers, validated whole, and the bytes of a block in the journal."""
+"""Rows of a request as a block, validated whole: a `Block` of numbers, `Mixed` where there is more; its bytes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 
 from gossamer import _checks
 from gossamer._typing import Floats
+from gossamer.serve import mixed
 from gossamer.serve.limits import LARGEST_NUMBER, LARGEST_WEIGHT, LONGEST_TEXT, MOST_COLUMNS
+from gossamer.serve.mixed import Key, Label, Mixed
 
 Cell = float | int | str | bool | None
-Label = float | int | str | bool
-Key = int | str
 Row = dict[str, Cell] | list[Cell]
 
-NUMBER = "a number (texts, nulls and dates are encoded before)"
+NUMBER = "a number, as in its first rows ('encoder': {} in a model's recipe reads texts, nulls and dates)"
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,23 +74,62 @@ class Block(msgspec.Struct, array_like=True):
         """The matrix, of shape (rows, columns)."""
         return np.frombuffer(self.data).reshape(self.count, -1)
 
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.data) // (8 * self.count)
 
-encode_block = msgspec.msgpack.Encoder().encode
-decode_block = msgspec.msgpack.Decoder(Block).decode
+    def rows(self, columns: Sequence[str] | None) -> Floats:
+        """The matrix."""
+        return self.X
+
+    def row(self, i: int) -> bytes:
+        """One row, as bytes."""
+        return np.ascontiguousarray(self.X[i]).tobytes()
+
+
+AnyBlock = Block | Mixed
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Block).decode
+
+
+def encode_block(block: AnyBlock) -> bytes:
+    """The bytes of a block; those of `Mixed` begin with a mark and a version."""
+    return mixed.encode_mixed(block) if isinstance(block, Mixed) else _encode(block)
+
+
+def decode_block(data: bytes) -> AnyBlock:
+    """The block of these bytes; ValueError for what is none."""
+    if data[:1] == mixed.MARK:
+        return mixed.decode_mixed(data)
+    try:
+        return _decode(data)
+    except msgspec.MsgspecError as error:
+        raise _checks.wrong("journal", "block", "rows", str(error)[:200]) from None
 
 
 def digest(kind: str, payload: bytes) -> int:
     """The digest of a request: equal for one that is sent again, also if the first has decided the columns."""
     if kind in ("learn", "ask"):
-        payload = encode_block(msgspec.structs.replace(decode_block(payload), columns=None))
+        block = decode_block(payload)
+        undecided = {"columns": None, "plan": None} if isinstance(block, Mixed) else {"columns": None}
+        payload = encode_block(msgspec.structs.replace(block, **undecided))
     return zlib.crc32(payload)
 
 
-def join(blocks: Sequence[Block]) -> Block:
+def join(blocks: Sequence[AnyBlock]) -> list[AnyBlock]:
+    """The rows of several blocks of one model, one after the other, in as few blocks as they can be."""
+    if isinstance(blocks[0], Mixed):
+        return list(mixed.join_mixed([block for block in blocks if isinstance(block, Mixed)]))
+    return [join_numbers([block for block in blocks if isinstance(block, Block)])]
+
+
+def join_numbers(blocks: Sequence[Block]) -> Block:
     """The rows of several blocks of one model, one after the other.
 
     >>> one = Block(1, np.ones(2).tobytes(), [0])
-    >>> join([one, one]).X.tolist(), join([one, one]).y
+    >>> join_numbers([one, one]).X.tolist(), join_numbers([one, one]).y
     ([[1.0, 1.0], [1.0, 1.0]], [0, 0])
     """
     if len(blocks) == 1:
@@ -106,8 +145,14 @@ def join(blocks: Sequence[Block]) -> Block:
     return Block(sum(block.count for block in blocks), data, chain("y"), chain("keys"), None, weights)
 
 
-def read_rows(request: Request, columns: Sequence[str] | None, target: str | None, key: str | None, most: int) -> Block:
-    """Validate the rows of a request and make a block of them. ``columns`` None: those of the first row."""
+def read_rows(
+    request: Request, columns: Sequence[str] | None, target: str | None, key: str | None, most: int,
+    encoded: bool | None = False,
+) -> AnyBlock:  # fmt: skip
+    """Validate the rows of a request and make a block of them. ``columns`` None: those of the first rows.
+
+    ``encoded``: whether an encoder reads them; None: if there is more than numbers.
+    """
     rows = request.table()
     count = len(rows)
     if not 1 <= count <= most:
@@ -115,8 +160,13 @@ def read_rows(request: Request, columns: Sequence[str] | None, target: str | Non
     y, keys = request.labels(), request.keys
     first = rows[0]
     block_columns = None
+    extras = [name for name in (target, key) if name is not None]
+    if encoded is None:
+        encoded = mixed.has_more_than_numbers(rows, extras)
     if columns is None:
-        if isinstance(first, dict):
+        if encoded:
+            columns = mixed.find_columns(rows, extras)
+        elif isinstance(first, dict):
             columns = [name for name in first if name not in (target, key)]
         else:
             columns = [f"x{i}" for i in range(len(first))]
@@ -127,7 +177,8 @@ def read_rows(request: Request, columns: Sequence[str] | None, target: str | Non
             y = [_field(row, target, i) for i, row in enumerate(rows)]
         if keys is None and key is not None:
             keys = [_field(row, key, i) for i, row in enumerate(rows)]
-    data = _numbers(rows, columns, target, key)
+    cells = mixed.read_cells(rows, columns, extras) if encoded else []
+    data = b"" if encoded else _numbers(rows, columns, extras)
     for name, values in (("y", y), ("keys", keys), ("ids", request.ids), ("weights", request.weights)):
         if values is not None and len(values) != count:
             raise _checks.wrong("request", name, f"one for each row ({count})", len(values))
@@ -138,6 +189,8 @@ def read_rows(request: Request, columns: Sequence[str] | None, target: str | Non
         raise _checks.wrong("request", "keys", "whole numbers or short texts", next(k for k in keys if not short(k)))
     if request.weights is not None and not all(0 <= w <= LARGEST_WEIGHT for w in request.weights):
         raise _checks.wrong("request", "weights", f"in [0, {LARGEST_WEIGHT:g}]", request.weights[:3])
+    if encoded:
+        return Mixed(count, cells, y, keys, request.ids, request.weights, block_columns)
     return Block(count, data, y, keys, request.ids, request.weights, block_columns)
 
 
@@ -162,12 +215,11 @@ def _field(row: Any, name: str, i: int) -> Any:
     return row[name]
 
 
-def _numbers(rows: Sequence[Row], columns: Sequence[str], target: str | None, key: str | None) -> bytes:
+def _numbers(rows: Sequence[Row], columns: Sequence[str], extras: Sequence[str]) -> bytes:
     """The bytes of the matrix; the error names the row and the column."""
     width = len(columns)
     pack = struct.Struct(f"{width}d").pack
     get = itemgetter(*columns) if width > 1 else lambda row, name=columns[0]: (row[name],)
-    extras = [name for name in (target, key) if name is not None]
     pieces = []
     for i, row in enumerate(rows):
         try:

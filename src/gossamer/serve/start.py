@@ -94,8 +94,8 @@ def _import(app: Any, path: str) -> None:
     """Import the model of a file under the file's name, unless there is one."""
     import asyncio
 
-    from gossamer.serve.api import read_model
     from gossamer.serve.changes import Work
+    from gossamer.serve.files import read_model
 
     name = Path(path).stem
     if name not in app.hub.models:

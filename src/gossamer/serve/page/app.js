@@ -12,7 +12,7 @@ const TASKS = { classification: "classifies", regression: "predicts a number", n
 const clock = time => new Date(1000 * time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = time => new Date(1000 * time).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 const bytes = n => (n > 1e9 ? `${(n / 1e9).toFixed(1)} GB` : n > 1e6 ? `${(n / 1e6).toFixed(1)} MB` : `${Math.round(n / 1e3)} kB`);
-const number = value => (typeof value === "number" ? String(+value.toPrecision(4)) : String(value));
+const number = value => (value === null ? "–" : typeof value === "number" ? String(+value.toPrecision(4)) : String(value));
 
 function say(state, reason = "") {
   $("light").className = state === "ready" ? "ready" : state === "connecting" ? "" : "bad";
@@ -175,22 +175,33 @@ function showStory() {
 }
 
 function showFields() {
-  const wanted = JSON.stringify([facts.name, facts.columns, facts.recipe.key]);
+  const wanted = JSON.stringify([facts.name, facts.columns, facts.kinds, facts.recipe.key]);
   if (wanted === columns) return;
   columns = wanted;
   $("answer").replaceChildren();
   const last = story.latest.at(-1)?.[1] ?? [];
   const names = facts.columns ?? [];
   const fields = names.length > 24
-    ? [field("row", "row", JSON.stringify(last.length ? last : names.map(() => 0)), "text", "the row, as a list of numbers")]
-    : names.map((name, i) => field(`f${i}`, name, last[i] === undefined ? "0" : number(last[i]), "number", name));
+    ? [field("row", "row", JSON.stringify(last.length ? last : names.map(() => 0)), "text", "the row, as a list of values")]
+    : names.map((name, i) => (facts.kinds
+      ? field(`f${i}`, name, last[i] ?? "", isNumber(name) ? "number" : "text", `${name} (${facts.kinds[name]})`, false)
+      : field(`f${i}`, name, last[i] === undefined ? "0" : number(last[i]), "number", name)));
   if (facts.recipe.key !== null) fields.unshift(field("key", facts.recipe.key, "", "text", facts.recipe.key));
   $("fields").replaceChildren(...fields);
 }
 
-function field(id, name, value, kind, words) {
+const isNumber = name => ["number", "cyclic"].includes(facts.kinds[name]);
+
+// What a field says about a column that an encoder reads; an empty one is a gap.
+function cellOf(name, text) {
+  if (text === "") return null;
+  if (facts.kinds[name] === "boolean" && ["true", "false"].includes(text)) return text === "true";
+  return isNumber(name) || (facts.kinds[name] === "timestamp" && /^\d+(\.\d+)?$/.test(text)) ? Number(text) : text;
+}
+
+function field(id, name, value, kind, words, required = true) {
   const label = document.createElement("label"), input = document.createElement("input");
-  Object.assign(input, { id, name, value, type: kind, required: true });
+  Object.assign(input, { id, name, value, type: kind, required });
   if (kind === "number") input.step = "any";
   label.append(words, input);
   return label;
@@ -199,7 +210,14 @@ function field(id, name, value, kind, words) {
 $("try").onsubmit = async event => {
   event.preventDefault();
   const names = facts.columns ?? [];
-  const row = names.length > 24 ? JSON.parse($("row").value) : names.map((_, i) => Number($(`f${i}`).value));
+  const read = (name, i) => (facts.kinds ? cellOf(name, $(`f${i}`).value) : Number($(`f${i}`).value));
+  let row;
+  try {
+    row = names.length > 24 ? JSON.parse($("row").value) : names.map(read);
+  } catch (error) {
+    showAnswer({ error: { message: "The row must be a list of values." } });
+    return;
+  }
   const body = { rows: [row] };
   if (facts.recipe.key !== null) body.keys = [$("key").value];
   const ask = query => fetch(`/v1/models/${encodeURIComponent(facts.name)}/predict${query}`,

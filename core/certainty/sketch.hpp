@@ -49,6 +49,12 @@ struct Sketch {
         if (gain > largest_gain) rescale();
     }
 
+    // A value that makes no other older; time passes by `fade`. Bins do not move: it goes to the first or the last of them.
+    void count_in(double value) {
+        add_to(std::min(bins - 1, std::max(0, bin_of(value))), gain);
+        total += gain;
+    }
+
     // time passes: older values weigh less
     void fade(double factor) {
         if (factor > 0) {

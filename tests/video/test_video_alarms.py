@@ -1,4 +1,4 @@
-"""Alarms of pixels: a share that holds whatever the frames are, p-values that are those of the alarms, a checked state."""
+"""Alarms of pixels: a share that holds whatever the frames are, p-values that are those of the alarms, a state."""
 
 import numpy as np
 import pytest

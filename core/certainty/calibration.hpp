@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "certainty/bend.hpp"
 #include "certainty/link.hpp"
 
 namespace gossamer {
@@ -47,31 +48,26 @@ struct Curve {
         return u + (1.0 - here.share) * shifts[here.left] + here.share * shifts[here.left + 1];
     }
 
-    void learn(double u, bool hit, double weight) {
+    // Learn log-odds and whether the event came, 1 or 0; returns the probability before.
+    double learn(double u, double hit, double weight) {
         const Place here = place(u);
         const double v = apply(u, here);
-        learn_at(here, v, links::sigmoid(v), hit, weight);
-    }
-    // v: the corrected log-odds, p: their sigmoid
-    void learn_at(const Place& here, double v, double p, bool hit, double weight) {
-        const auto [i, share] = here;
-        const double error = p - (hit ? 1.0 : 0.0), safe = links::safe_curvature(v, p);
-        const double parts[2] = {weight * (1.0 - share), weight * share};
-        double next[2];
-        for (int k = 0; k < 2; ++k) {
-            double& curvature = curvatures[i + k];
-            const double fresh = std::min(1.0, (1.0 - keep) * parts[k]);
-            curvature += fresh * (links::prior_precision - curvature);
-            const double along = error * parts[k] + fresh * links::prior_precision * shifts[i + k];
-            next[k] = shifts[i + k] - along / (curvature + safe * parts[k]);
-            curvature += p * (1.0 - p) * parts[k];
-        }
+        const Bend bend(v, hit);
+        const int i = here.left;
+        const Duo parts = weight * Duo{1.0 - here.share, here.share};
+        const Duo grown = (1.0 - keep) * parts, fresh = grown < 1.0 ? grown : Duo{1.0, 1.0};
+        Duo shift = load_duo(&shifts[i]), curvature = load_duo(&curvatures[i]);
+        curvature += fresh * (links::prior_precision - curvature);
+        const Duo back = fresh * links::prior_precision * shift;
+        const Duo along = bend.e * (bend.error[0] * parts + back) + (bend.error[1] * parts + back);
+        shift -= along / (bend.e * (bend.safe[0] * parts + curvature) + (bend.safe[1] * parts + curvature));
+        const double per_sum = 1.0 / (1.0 + bend.e), p = (v < 0 ? bend.e : 1.0) * per_sum;
+        store_duo(&curvatures[i], curvature + bend.e * per_sum * per_sum * parts);
         // a step that would break the order of scores is not taken
-        if (falls(next[0], next[1], i) || (i > 0 && falls(shifts[i - 1], next[0], i - 1)) ||
-            (i + 2 < knots && falls(next[1], shifts[i + 2], i + 1)))
-            return;
-        shifts[i] = next[0];
-        shifts[i + 1] = next[1];
+        if (!(falls(shift[0], shift[1], i) || (i > 0 && falls(shifts[i - 1], shift[0], i - 1)) ||
+              (i + 2 < knots && falls(shift[1], shifts[i + 2], i + 1))))
+            store_duo(&shifts[i], shift);
+        return p;
     }
 
     // time passes: what was learned counts less, and goes back to the prior
@@ -103,19 +99,41 @@ struct Calibration {
 
     // the probability of the second class
     double probability(double f) const { return agree(links::sigmoid(curve.apply(two.log_odds(f))), f); }
-    // a finite score; returns the probability of the second class before
+    // A finite score; returns the probability of the second class before.
     double learn(double f, bool second, double weight) {
         const double score = links::clip_score(f), z = two.standardize(score), u = two.slope * z + two.offset;
-        const Curve::Place here = curve.place(u);
-        const double odds[2] = {u, curve.apply(u, here)};
-        double p[2];
-        links::sigmoids(odds, p);
-        curve.learn_at(here, odds[1], p[1], second, weight);
-        if (weight == 1.0)
-            two.update_at(score, z, u, p[0], second, weight);
-        else
+        const double hit = second ? 1.0 : 0.0, p = curve.learn(u, hit, weight);
+        if (weight == 1.0) {
+            step(two, z, u, hit);
+            two.total = two.forgetting * two.total + 1.0;
+            two.squares = two.forgetting * two.squares + score * score;
+        } else {
             two.update(score, second, weight);
-        return agree(p[1], f);
+        }
+        return agree(p, f);
+    }
+    // The same for some finite scores, with how strange each was: 1 - p of the class that came. y: above 0 for the second.
+    static constexpr int span = 128;  // rows
+    [[gnu::noinline]] void learn_span(const double* f, const double* y, int rows, double* strange) {
+        double scores[span], z[span], hits[span];
+        Link link = two;
+        for (int t = 0; t < rows; ++t) {
+            scores[t] = links::clip_score(f[t]);
+            hits[t] = y[t] > 0 ? 1.0 : 0.0;
+        }
+        for (int t = 0; t < rows; ++t) {
+            link.total = link.forgetting * link.total + 1.0;
+            link.squares = link.forgetting * link.squares + scores[t] * scores[t];
+            z[t] = link.squares / link.total;
+        }
+        for (int t = 0; t < rows; ++t) z[t] = z[t] > 0 ? scores[t] / std::sqrt(z[t]) : 0.0;
+        for (int t = 0; t < rows; ++t) {
+            const double u = link.slope * z[t] + link.offset;
+            step(link, z[t], u, hits[t]);
+            strange[t] = curve.learn(u, hits[t], 1.0);
+        }
+        for (int t = 0; t < rows; ++t) strange[t] = std::abs(hits[t] - agree(strange[t], f[t]));
+        two = link;
     }
 
     // f, p: (classes,), not one array. The class of the largest score gets the probability that the curve says, the others
@@ -140,7 +158,7 @@ struct Calibration {
             if (rest > 0) {
                 const double odds = log_odds(q[best], rest), chance = chance_of_best(q, classes, best, rest, odds);
                 before = label == best ? chance : before * ((1.0 - chance) / rest);
-                curve.learn(odds, label == best, weight);
+                curve.learn(odds, label == best ? 1.0 : 0.0, weight);
             }
         }
         many.learn_from(f, classes, label, q, row, weight);
@@ -169,6 +187,28 @@ struct Calibration {
 private:
     static constexpr double barely = 1e-6;
 
+    // The step of `Link::update` for a row of weight 1, with all divisions at once.
+    static void step(Link& link, double z, double u, double hit) {
+        const Bend bend(u, hit);
+        const double keep = link.forgetting, fresh = 1.0 - keep;
+        const double slopes = keep * link.slopes + fresh * links::prior_precision, mixed = keep * link.mixed;
+        const double offsets = keep * link.offsets + fresh * links::offset_precision;
+        const auto in_e = [&](double factor, Duo parts, double more) {
+            return bend.e * (factor * parts[0] + more) + (factor * parts[1] + more);
+        };
+        const double along_slope =
+            in_e(z, bend.error, fresh * links::prior_precision * (link.slope - links::prior_slope));
+        const double along_offset = in_e(1.0, bend.error, fresh * links::offset_precision * link.offset);
+        const double a = in_e(z * z, bend.safe, slopes), b = in_e(z, bend.safe, mixed),
+                     c = in_e(1.0, bend.safe, offsets);
+        const double share = b / c, start = link.offset - along_offset / c + share * link.slope;
+        link.slope = links::clip_slope(link.slope - (c * along_slope - b * along_offset) / (a * c - b * b));
+        link.offset = start - share * link.slope;  // the best one for this slope
+        const double per_sum = 1.0 / (1.0 + bend.e), curvature = bend.e * per_sum * per_sum;
+        link.slopes = slopes + curvature * z * z;
+        link.mixed = mixed + curvature * z;
+        link.offsets = offsets + curvature;
+    }
     // the more probable class is the predicted one
     static double agree(double p, double f) {
         return std::min(f < 0 ? 0.5 - barely : 1.0, std::max(f > 0 ? 0.5 + barely : 0.0, p));

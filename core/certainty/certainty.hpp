@@ -26,14 +26,55 @@ struct Conformal {
 
     void learn(double value, double weight, double size = step) {
         if (sketch.total > 0) {
-            const double below = sketch.weight_below(value);
-            for (int k = 0; k < levels; ++k) {
-                const auto hit = static_cast<double>(below > (1.0 - alphas[k]) * sketch.total);
-                alphas[k] += size * missed[k] * (missed[k] - hit);
-            }
+            Alphas now(alphas, size);
+            now.follow(sketch.weight_below(value), sketch.total);
+            now.copy(alphas);
         }
         sketch.add(value, weight);
     }
+    // The same for some values of weight 1, with what changes in registers.
+    [[gnu::noinline]] void learn(const double* values, int rows) {
+        for (int t = 0; t < rows; ++t) {
+            Alphas now(alphas, step);
+            const double per_first = sketch.per_first();
+            double total = sketch.total, gain = sketch.gain;
+            for (int bin; t < rows && total > 0 && gain < 0.5 * Sketch::largest_gain; ++t) {
+                if ((bin = sketch.settled_bin(values[t], total)) < 0) break;
+                now.follow(sketch.weight_below(values[t], bin, total, per_first), total);
+                sketch.add_to(bin, gain);
+                total += gain;
+                gain *= Sketch::growth;
+            }
+            sketch.total = total;
+            sketch.gain = gain;
+            now.copy(alphas);
+            if (t < rows) learn(values[t], 1.0);
+        }
+    }
+
+private:
+    // All alphas, two to a register, and no branch, which would be taken at random.
+    struct Alphas {
+        static constexpr int pairs = (levels + 1) / 2;
+        Duo alphas[pairs], up[pairs], down[pairs];  // after a row inside, after a miss
+
+        Alphas(const std::array<double, levels>& from, double size) {
+            for (int k = 0; k < pairs; ++k) {
+                const bool two = 2 * k + 1 < levels;
+                const Duo wanted = {missed[2 * k], two ? missed[2 * k + two] : 0.0};
+                alphas[k] = Duo{from[2 * k], two ? from[2 * k + two] : 0.0};
+                up[k] = size * wanted * wanted;
+                down[k] = size * wanted * (wanted - 1.0);
+            }
+        }
+        void follow(double below, double total) {
+            for (int k = 0; k < pairs; ++k)
+                alphas[k] += Duo{below, below} > (1.0 - alphas[k]) * total ? down[k] : up[k];
+        }
+        void copy(std::array<double, levels>& to) const {
+            for (int k = 0; k < levels; ++k) to[k] = alphas[k / 2][k % 2];
+        }
+    };
 };
 
 // Where the scores of a detector lie, which move while it learns: their mean and mean deviation, of about 200 rows.
@@ -121,6 +162,22 @@ struct Certainty {
         const double strange = second ? 1.0 - p : p;
         conformal.learn(strange, weight);
     }
+    // Rows of weight 1.
+    void learn_two(const double* f, const double* y, int rows) {
+        constexpr int span = Calibration::span;
+        double strange[span];
+        for (int t = 0, more; t < rows; t += more) {
+            more = std::min(span, rows - t);
+            bool finite = true;
+            for (int i = t; i < t + more; ++i) finite = finite & (std::abs(f[i]) <= std::numeric_limits<double>::max());
+            if (!finite || task == Task::log_odds) {
+                for (int i = t; i < t + more; ++i) learn_two(f[i], y[i] > 0, 1.0);
+            } else {
+                calibration.learn_span(f + t, y + t, more, strange);
+                conformal.learn(strange, more);
+            }
+        }
+    }
     // q: room for two rows of classes
     void learn_many(const double* f, int classes, int label, double* q, double weight) {
         if (weight == 0) return;
@@ -141,6 +198,20 @@ struct Certainty {
         const double strange = std::abs(residual);
         if (!std::isfinite(strange) || weight == 0) return;
         conformal.learn(strange, weight);
+    }
+    // Rows of weight 1.
+    void learn_real(const double* residuals, int rows) {
+        constexpr int span = Calibration::span;
+        double strange[span];
+        for (int t = 0, more; t < rows; t += more) {
+            more = std::min(span, rows - t);
+            int finite = 0;
+            for (int i = t; i < t + more; ++i) {
+                strange[finite] = std::abs(residuals[i]);
+                finite += strange[finite] <= std::numeric_limits<double>::max();
+            }
+            conformal.learn(strange, finite);
+        }
     }
     void learn_novelty(double f, double weight) {
         if (!std::isfinite(f) || weight == 0) return;

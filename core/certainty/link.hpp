@@ -5,8 +5,6 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -29,32 +27,6 @@ inline double clip_slope(double b) { return std::min(largest_slope, std::max(lea
 inline double sigmoid(double u) {  // without a branch, which would be taken at random
     const double e = std::exp(-std::abs(u));
     return (u >= 0 ? 1.0 : e) / (1.0 + e);
-}
-
-// Two sigmoids at once, to 2e-15 of themselves: the compiler puts the two into one vector.
-inline void sigmoids(const double (&u)[2], double (&p)[2]) {
-    constexpr double magic = 0x1.8p52;  // adding it rounds to an integer
-    double shifted[2], value[2];
-    std::int64_t bits[2];
-    for (int i = 0; i < 2; ++i) {  // exp(-|u|) = 2^-k exp(r)
-        const double x = std::min(std::abs(u[i]), 700.0);
-        shifted[i] = x * 1.4426950408889634 + magic;
-        const double k = shifted[i] - magic;
-        const double r = (k * 0x1.62e42fefa0000p-1 - x) + k * 0x1.cf79abc9e3b3ap-40;  // ln 2 in two parts
-        const double r2 = r * r, r4 = r2 * r2;
-        const double low = (1.0 + r) + r2 * (1 / 2.0 + r * (1 / 6.0));
-        const double mid = (1 / 24.0 + r * (1 / 120.0)) + r2 * (1 / 720.0 + r * (1 / 5040.0));
-        const double high = (1 / 40320.0 + r * (1 / 362880.0)) + r2 * (1 / 3628800.0 + r * (1 / 39916800.0));
-        value[i] = low + r4 * (mid + r4 * high);
-    }
-    std::memcpy(bits, shifted, sizeof bits);
-    for (int i = 0; i < 2; ++i) bits[i] = (1023 - (bits[i] & 0x7ff)) << 52;
-    double power[2];
-    std::memcpy(power, bits, sizeof power);
-    for (int i = 0; i < 2; ++i) {
-        const double e = value[i] * power[i];
-        p[i] = (u[i] >= 0 ? 1.0 : e) / (1.0 + e);
-    }
 }
 
 // The curvature of the parabola that touches log(1 + exp(-u)) at u and lies above it everywhere (Jaakkola and Jordan 2000):
@@ -137,10 +109,7 @@ struct Link {
     void update(double f, bool second, double weight) {
         const double z = standardize(f, weight);
         const double u = slope * z + offset;
-        update_at(f, z, u, links::sigmoid(u), second, weight);
-    }
-    // z: the score standardized, u: its log-odds, p: their sigmoid
-    void update_at(double f, double z, double u, double p, bool second, double weight) {
+        const double p = links::sigmoid(u);
         const double fresh = 1.0 - forgetting;
         total = forgetting * total + weight;
         squares = forgetting * squares + weight * f * f;

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "certainty/bend.hpp"
+
 namespace gossamer {
 
 struct Sketch {
@@ -19,8 +21,8 @@ struct Sketch {
     double gain = 1;    // the weight of the next value: those before fade against it
     double total = 0;
     static constexpr int side = 8;  // bins of a block, and blocks
-    std::array<double, bins> weights{};
-    std::array<double, side> blocks{};  // the sums of eight bins each, so that a sum up to a bin is short
+    alignas(16) std::array<double, bins> weights{};
+    alignas(16) std::array<double, side> blocks{};  // the sums of eight bins each, so that a sum up to a bin is short
 
     template <class S, class F> static void each(S& s, F&& f) {
         f("octave", s.octave), f("gain", s.gain), f("total", s.total);
@@ -47,6 +49,12 @@ struct Sketch {
         if (gain > largest_gain) rescale();
     }
 
+    // A value that makes no other older; time passes by `fade`. Bins do not move: it goes to the first or the last of them.
+    void count_in(double value) {
+        add_to(std::min(bins - 1, std::max(0, bin_of(value))), gain);
+        total += gain;
+    }
+
     // time passes: older values weigh less
     void fade(double factor) {
         if (factor > 0) {
@@ -66,8 +74,26 @@ struct Sketch {
         if (!(value > 0)) return 0.0;
         const int bin = std::max(0, bin_of(value));
         if (bin >= bins) return total;
-        const double sum = first(blocks.data(), bin / side) + first(weights.data() + bin / side * side, bin % side);
-        return std::min(total, sum + weights[bin] * (bin > 0 ? part_of(value) : share_of_first(value)));
+        return weight_below(value, bin, total, per_first());
+    }
+
+    // The same two for loops that keep total and gain in registers. The bin of a value; -1 if bins have to move for it.
+    int settled_bin(double value, double sum_of_all) const {
+        const int bin = bin_of(value);
+        return bin >= bins || (bin < 0 && weights[0] > 0.5 * sum_of_all) ? -1 : std::max(0, bin);
+    }
+    double weight_below(double value, int bin, double sum_of_all, double per_first) const {
+        const Duo sums = first(blocks.data(), bin / side) + first(weights.data() + bin / side * side, bin % side);
+        const double inside = part_of(value), in_first = std::min(1.0, value * per_first);
+        return std::min(sum_of_all, sums[0] + sums[1] + weights[bin] * (bin > 0 ? inside : in_first));
+    }
+    double per_first() const {  // the width of the first bin divides 1
+        const double end = edge(1);
+        return end > 0 ? 1.0 / end : 0.0;
+    }
+    void add_to(int bin, double amount) {
+        add_to(weights.data(), bin, amount);
+        add_to(blocks.data(), bin / side, amount);
     }
 
     // where the weight ends
@@ -93,9 +119,9 @@ struct Sketch {
     bool sound() const {
         bool fits = octave == std::floor(octave) && std::abs(octave) < 1100 && gain >= 1 && gain <= 2 * largest_gain;
         double sum = 0;
-        for (int block = 0; block < side; ++block) {
-            const double own = first(weights.data() + block * side, side);
-            fits = fits && std::abs(blocks[block] - own) <= 1e-6 * own;
+        for (int i = 0; i < side; ++i) {
+            const double own = block(i);
+            fits = fits && std::abs(blocks[i] - own) <= 1e-6 * own;
             sum += own;
         }
         for (const double weight : weights) fits = fits && weight >= 0;
@@ -104,14 +130,25 @@ struct Sketch {
 
 private:
     void sum_blocks() {
-        for (int block = 0; block < side; ++block) blocks[block] = first(weights.data() + block * side, side);
+        for (int i = 0; i < side; ++i) blocks[i] = block(i);
     }
-    // The first `count` of eight numbers, without a branch.
-    static double first(const double* values, int count) {
+    // Written as the pair that `first` reads: a processor hands on what was just stored to a load of the same width, and waits
+    // with a wider one.
+    static void add_to(double* values, int place, double amount) {
+        const auto odd = static_cast<double>(place & 1);
+        double* at = values + (place & ~1);
+        store_duo(at, load_duo(at) + (Duo{odd, odd} == Duo{0, 1} ? Duo{amount, amount} : Duo{0, 0}));
+    }
+    // The first `count` of eight numbers, without a branch: the sums of those at even and at odd places.
+    static Duo first(const double* values, int count) {
         static constexpr double ones[2 * side] = {1, 1, 1, 1, 1, 1, 1, 1};
-        double parts[side];
-        for (int i = 0; i < side; ++i) parts[i] = values[i] * ones[side - count + i];
-        return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
+        Duo parts[side / 2];
+        for (int i = 0; i < side / 2; ++i) parts[i] = load_duo(values + 2 * i) * load_duo(ones + side - count + 2 * i);
+        return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+    }
+    double block(int number) const {
+        const Duo sums = first(weights.data() + number * side, side);
+        return sums[0] + sums[1];
     }
     // The bits of a positive number from its second bit of the mantissa on count quarters of octaves.
     static constexpr int cut = 50, bias = 1023;
@@ -123,7 +160,6 @@ private:
     static double part_of(double value) {  // how far it lies in its bin, in [0, 1)
         return static_cast<double>(bits_of(value) & ((std::uint64_t{1} << cut) - 1)) * 0x1p-50;
     }
-    double share_of_first(double value) const { return edge(1) > 0 ? std::min(1.0, value / edge(1)) : 0.0; }
     static int octave_of(double value) { return static_cast<int>(bits_of(value) >> (cut + 2)) - bias; }
     int bin_of(double value) const {
         if (!(value >= std::numeric_limits<double>::min())) return -1;

@@ -201,6 +201,9 @@ void bind_certainties(nb::module_& m) {
             [](Sure& self, Vector<double> scores, Vector<double> y, Weights weights, std::vector<double> missed,
                Room out, Weights fades) {
                 expect(y.size(), scores.size(), "y");
+                if (!weights && !out && !fades)
+                    return change(self,
+                                  [&] { self.learn_two(scores.data(), y.data(), static_cast<int>(scores.size())); });
                 learn_rows(
                     self, scores.size(), weights, missed, out, 1, fades,
                     [&](std::size_t t, double* to) {
@@ -231,6 +234,8 @@ void bind_certainties(nb::module_& m) {
             "learn_real",
             [](Sure& self, Vector<double> residuals, Weights weights, std::vector<double> missed, Room out,
                Weights fades) {
+                if (!weights && !out && !fades)
+                    return change(self, [&] { self.learn_real(residuals.data(), static_cast<int>(residuals.size())); });
                 learn_rows(
                     self, residuals.size(), weights, missed, out, 0, fades, [](std::size_t, double*) {},
                     [&](std::size_t t, double w) { self.learn_real(residuals.data()[t], w); });

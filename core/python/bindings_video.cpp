@@ -42,19 +42,30 @@ template <class Bank, class F> void each_array(Bank& bank, F&& f) {
     f("before", bank.before, size(bank.before));
     f("reference", bank.light.reference, light);
     f("busy", bank.light.busy, size(bank.light.busy));
+    f("usual", bank.alarms.usual, size(bank.alarms.usual));
+    f("levels", bank.alarms.levels, size(bank.alarms.levels));
+    f("alarmed", bank.alarms.on, size(bank.alarms.on));
 }
+
+// a subtractor that holds no share of alarms has none of these, as before there were any
+bool is_of_alarms(const std::string& name) { return name == "usual" || name == "levels" || name == "alarmed"; }
 
 State state_of(const PixelBank& bank) {
     using Array =
         std::variant<std::vector<std::uint8_t>, std::vector<std::uint16_t>, std::vector<float>, std::vector<double>>;
     std::vector<std::pair<const char*, Array>> arrays;
+    std::vector<double> sketch;
     const long long frames = look_long(bank, [&] {
-        each_array(bank,
-                   [&](const char* name, const auto& values, std::ptrdiff_t) { arrays.emplace_back(name, values); });
+        each_array(bank, [&](const char* name, const auto& values, std::ptrdiff_t) {
+            if (!(is_of_alarms(name) && values.empty())) arrays.emplace_back(name, values);
+        });
+        if (bank.alarms.held())
+            Sketch::each(bank.alarms.sketch, [&](const char*, const double& number) { sketch.push_back(number); });
         return bank.frames;
     });
     State state;
     state["frames"] = frames;
+    if (!sketch.empty()) state["sketch"] = array(std::move(sketch));
     for (auto& [name, values] : arrays)
         std::visit([&, key = name](auto& kept) { state[key] = array(std::move(kept)); }, values);
     return state;
@@ -68,11 +79,22 @@ void restore(PixelBank& bank, const State& state) {
     each_array(made, [&](const char* name, auto& values, std::ptrdiff_t size) {
         using T = typename std::decay_t<decltype(values)>::value_type;
         Vector<T> a;
+        if (is_of_alarms(name) && size == 0) return;
         if (!state.contains(name) || !nb::try_cast(state[name], a, false) ||
             static_cast<std::ptrdiff_t>(a.size()) != size)
             throw wrong(name, "an array of " + std::to_string(size) + " numbers");
         values.assign(a.data(), a.data() + a.size());
     });
+    if (made.alarms.held()) {
+        std::size_t count = 0;
+        Vector<double> numbers;
+        Sketch::each(made.alarms.sketch, [&](const char*, double&) { ++count; });
+        if (!state.contains("sketch") || !nb::try_cast(state["sketch"], numbers, false) || numbers.size() != count)
+            throw wrong("sketch", "an array of " + std::to_string(count) + " numbers");
+        count = 0;
+        Sketch::each(made.alarms.sketch, [&](const char*, double& number) { number = numbers.data()[count++]; });
+        if (!made.alarms.sound()) throw wrong("levels", "with 'usual', 'alarmed' and 'sketch' what learning can make");
+    }
     for (const std::uint8_t n : made.used)
         if (n > made.options.budget) throw wrong("used", "at most the budget");
     for (const double s : made.scales)
@@ -82,6 +104,7 @@ void restore(PixelBank& bank, const State& state) {
         bank.slots.swap(made.slots), bank.used.swap(made.used), bank.scales.swap(made.scales);
         bank.margins.swap(made.margins), bank.spreads.swap(made.spreads), bank.before.swap(made.before);
         bank.light = made.light;
+        bank.alarms = made.alarms;
         bank.restored();
     });
 }
@@ -102,7 +125,7 @@ VideoOptions options_of(const Options& d) {
     take("spread", o.spread), take("widest", o.widest), take("merge", o.merge), take("cap", o.cap);
     take("known", o.known), take("haste", o.haste), take("chroma", o.chroma), take("every", o.every);
     take("warm", o.warm), take("light", o.light), take("guard", o.guard), take("threshold", o.threshold);
-    take("radius", o.radius), take("shadows", o.shadows);
+    take("radius", o.radius), take("shadows", o.shadows), take("alarms", o.alarms);
     if (taken != d.size()) throw std::invalid_argument("The options of a PixelBank must be known ones.");
     return o;
 }
@@ -144,6 +167,13 @@ void bind_video(nb::module_& m) {
             [](PixelBank& self, Frame frame, Scores out) {
                 expect(self, frame), expect_plane(self, out);
                 change_long(self, [&] { self.score(frame.data(), frame.stride(0), out.data()); });
+            },
+            "frame"_a, "out"_a)
+        .def(
+            "p_values",
+            [](PixelBank& self, Frame frame, Scores out) {
+                expect(self, frame), expect_plane(self, out);
+                change_long(self, [&] { self.p_values(frame.data(), frame.stride(0), out.data()); });
             },
             "frame"_a, "out"_a)
         .def(

@@ -12,35 +12,13 @@
 #include <vector>
 
 #include "engine/gate.hpp"
+#include "video/alarms.hpp"
 #include "video/light.hpp"
 #include "engine/threads.hpp"
+#include "video/options.hpp"
 #include "video/video_tiles.hpp"
 
 namespace gossamer {
-
-struct VideoOptions {
-    int budget = 20;
-    bool implicit = true;
-    double keep = 1, step = 0.1, level_rate = 0.1;  // per frame: factor of f, largest step, step of the margin
-    double margin = 1, nu = -1;                     // nu < 0: the margin is fixed
-    double width = 10, spread = 0, widest = 10;     // of the kernel: min(widest, width + spread * change of the pixel)
-
-    // the rest is not in the papers; these defaults switch it off
-    double merge = -1;       // distance within which a support point grows instead of a new one being stored
-    double cap = 1;          // share of the margin from which on f is left alone
-    double known = 1;        // share of the margin from which on a support point is filled up in one step
-    double haste = 1;        // factor of the step where the background of a neighbour is uncovered
-    bool chroma = false;     // features: luma and stretched chroma instead of the channels
-    int every = 1;           // a tile learns in one of `every` frames
-    bool warm = false;       // the first frame is learned to the margin, frame t with a step of margin / t at least
-    bool light = false;      // whether the global light is compensated
-    double guard = 1;        // share of foreground above which a frame is learned to the margin by all pixels
-    double threshold = 0.5;  // foreground: f / (cap margin), cut at 1 and averaged, is below it
-    int radius = 0;          // of the square over which it is averaged
-    bool shadows = false;    // whether shadows are distinguished from foreground
-
-    bool remembers() const { return haste > 1 || shadows; }
-};
 
 class PixelBank {
 public:
@@ -58,6 +36,7 @@ public:
     std::vector<float> margins;          // of every pixel where they adapt, else of one tile
     std::vector<std::uint16_t> spreads;  // lower quartile of the change of every pixel, in 1/256
     std::vector<std::uint8_t> before;    // the features of the frame before
+    PixelAlarms alarms;
 
     PixelBank(int h, int w, int ch, const VideoOptions& o, int threads)
         : height(h), width(w), channels(ch), options(checked(h, w, ch, o)), light(h, w, ch),
@@ -86,6 +65,7 @@ public:
         planes_.assign(n * channels, 0);
         back_.assign(options.remembers() ? n * channels : 0, 0);
         deficits_.assign(n, 0);
+        alarms.clear(height, width, options.alarms, 2 * options.radius + 1);
     }
 
     // margin - f of every pixel, without learning
@@ -112,7 +92,7 @@ public:
         double step = rate > 0 ? rate : options.step;
         if (options.warm && rate < 0) step = std::max(step, options.margin / static_cast<double>(frames + 1));
         learn(step, frozen, options.warm && first);
-        const double share = decide(mask);
+        const double share = decide(mask, !frozen && !first);
         if (options.warm && first) std::fill_n(mask, static_cast<std::size_t>(height) * width, std::uint8_t{0});
         if (frozen) {
             light = kept;
@@ -123,6 +103,18 @@ public:
         if (options.light) light.follow(mask, lost);
         if (widens()) before.swap(planes_);
         ++frames;
+    }
+
+    // the p-value of every pixel, without learning
+    void p_values(const std::uint8_t* frame, std::ptrdiff_t stride, float* out) {
+        const Light kept = light;
+        prepare(frame, stride);
+        light = kept;
+        learn(0, true, false);
+        alarms.begin(frames);
+        each_row([&](std::size_t at, const std::uint16_t* total, int) {
+            for (int x = 0; x < width; ++x) out[at + x] = alarms.p_value(at + x, total[x]);
+        });
     }
 
     // the support points that weigh most, as pixels
@@ -168,7 +160,7 @@ private:
     const VideoTiles& table_ = video_tiles();
     std::unique_ptr<Threads> pool_;
     std::vector<std::uint8_t> planes_, back_, deficits_, lit_;
-    std::vector<std::uint16_t> sums_;
+    std::vector<std::uint16_t> sums_, totals_;
 
     TileStep step_of(int t, double step, float* gamma) {
         TileStep in{};
@@ -282,12 +274,11 @@ private:
             }
     }
 
-    // the mask from the deficits; returns the share of foreground
-    double decide(std::uint8_t* mask) {
+    // f(first pixel, sums, thread) of every row: the sums of the deficits over the neighbourhood of its pixels
+    template <class F> void each_row(F&& f) {
         const int r = options.radius, side = 2 * r + 1;
-        const double limit = (1.0 - options.threshold) * 255.0 * side * side;
-        std::vector<long long> counts(static_cast<std::size_t>(pool_->count()), 0);
         sums_.resize(static_cast<std::size_t>(height) * width);
+        totals_.resize(sums_.size());
         pool_->run(height, [&](int begin, int end, int) {
             for (int y = begin; y < end; ++y) {
                 const std::size_t at = static_cast<std::size_t>(y) * width;
@@ -295,26 +286,37 @@ private:
             }
         });
         pool_->run(height, [&](int begin, int end, int k) {
-            std::vector<std::uint16_t> total(static_cast<std::size_t>(width));
             std::vector<const std::uint16_t*> rows(static_cast<std::size_t>(side));
-            const int least = static_cast<int>(limit);
-            long long found = 0;
             for (int y = begin; y < end; ++y) {
+                const std::size_t at = static_cast<std::size_t>(y) * width;
                 for (int d = -r; d <= r; ++d) {
-                    const int at = std::min(std::max(y + d, 0), height - 1);
-                    rows[d + r] = sums_.data() + static_cast<std::size_t>(at) * width;
+                    const int near = std::min(std::max(y + d, 0), height - 1);
+                    rows[d + r] = sums_.data() + static_cast<std::size_t>(near) * width;
                 }
-                table_.rows(rows.data(), side, width, total.data());
-                std::uint8_t* out = mask + static_cast<std::size_t>(y) * width;
-                int here = 0;
-                for (int x = 0; x < width; ++x) {
-                    out[x] = total[x] > least ? 255 : 0;
-                    here += out[x] & 1;
-                }
-                found += here;
+                table_.rows(rows.data(), side, width, totals_.data() + at);
+                f(at, totals_.data() + at, k);
             }
-            counts[k] = found;
         });
+    }
+
+    // the mask from the deficits; returns the share of foreground
+    double decide(std::uint8_t* mask, bool learns) {
+        const int side = 2 * options.radius + 1;
+        const auto least = static_cast<int>((1.0 - options.threshold) * 255.0 * side * side);
+        std::vector<long long> counts(static_cast<std::size_t>(pool_->count()), 0);
+        if (alarms.held()) alarms.begin(frames);
+        each_row([&](std::size_t at, const std::uint16_t* total, int k) {
+            std::uint8_t* out = mask + at;
+            int here = 0;
+            if (alarms.ready())
+                for (int x = 0; x < width; ++x) out[x] = alarms.alarms(at + x, total[x]) ? 255 : 0;
+            else
+                for (int x = 0; x < width; ++x) out[x] = total[x] > least ? 255 : 0;
+            for (int x = 0; x < width; ++x) here += out[x] & 1;
+            counts[k] += here;
+        });
+        if (alarms.held() && learns)
+            alarms.learn(height, width, frames, totals_.data(), mask, [&](auto&& rows) { pool_->run(height, rows); });
         if (options.shadows) label(mask);
         long long found = 0;
         for (const long long n : counts) found += n;

@@ -77,7 +77,7 @@ def test_plain_masks_are_the_detectors_alarms():
         assert np.array_equal((bank.apply(frame) == 255)[sure], (scores > 0)[sure])
 
 
-@pytest.mark.parametrize("options", [{}, PLAIN, {"rule": "norma"}, {"nu": 0.1}])
+@pytest.mark.parametrize("options", [{}, PLAIN, {"rule": "norma"}, {"nu": 0.1}, {"alarms": 0.05}])
 def test_threads_change_nothing(options):
     """Masks and state are the same bits for any number of threads."""
     banks = [BackgroundSubtractor(**options, threads=threads) for threads in (1, 2, 5)]
@@ -117,7 +117,7 @@ def test_one_starts_anew():
     assert same(old.state(), new.state())
 
 
-@pytest.mark.parametrize("options", [{}, PLAIN, {"rule": "norma"}, {"nu": 0.1}, {"light": False}])
+@pytest.mark.parametrize("options", [{}, PLAIN, {"rule": "norma"}, {"nu": 0.1}, {"light": False}, {"alarms": 0.1}])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_restored_state_goes_on_exactly(options, channels):
     """The masks and scores after restore are those without it."""
@@ -194,6 +194,7 @@ def test_bad_frames_are_refused(frame):
         {"nu": 0.0}, {"margin": 0}, {"every": 0}, {"threshold": 1.5}, {"cap": 0}, {"haste": 0.5}, {"evidence": 9},
         {"features": "rgb"}, {"threads": 0}, {"light": 1}, {"guard": 2.0}, {"rate": 0.1}, {"rule": "norma", "C": 1.0},
         {"rule": "norma", "rate": 0.5, "reg": 2.0}, {"merge": -1.0}, {"spread": float("nan")}, {"known": "all"},
+        {"alarms": 0.0}, {"alarms": 1.0},
     ],
     ids=str,
 )  # fmt: skip
@@ -309,6 +310,7 @@ def test_the_guard_starts_over():
 
 #: For every option another value; each must change what is learned or seen.
 CHANGES = {
+    "alarms": 0.05,
     "rule": "norma", "budget": 2, "patience": 20, "memory": 30, "C": 0.5, "reg": 0.5, "margin": 2.0, "nu": 0.1,
     "width": 20.0, "spread": 0.0, "features": "bgr", "merge": None, "every": 1, "cap": 0.5, "known": 0.51,
     "haste": 1.0, "warm": False, "light": False, "guard": None, "threshold": 0.1, "evidence": 0, "shadows": False,

@@ -187,6 +187,7 @@ def add_video(commands: Any) -> None:
     parser.add_argument("--preview", help="write a contact sheet of frames and masks to this image")
     parser.add_argument("--evaluate", metavar="GROUNDTRUTH", help="masks in CDnet's layout, a folder or zip file")
     parser.add_argument("--patience", type=float, default=250.0, help="frames that a still object stays foreground")
+    parser.add_argument("--alarms", type=float, help="share of alarms that every pixel holds, such as 0.01")
     parser.add_argument("--rule", choices=["silk", "norma"], default="silk", help="the learner")
     parser.add_argument("--budget", type=int, default=20, help="support points of a pixel")
     parser.add_argument("--threads", type=int, help="one per processor if not given")

@@ -30,8 +30,9 @@ def work(options: argparse.Namespace) -> None:
         subtractor = BackgroundSubtractor.load(options.load)
     else:
         subtractor = BackgroundSubtractor(
-            options.rule, patience=options.patience, budget=options.budget, threads=options.threads
-        )
+            options.rule, patience=options.patience, budget=options.budget, threads=options.threads,
+            alarms=options.alarms,
+        )  # fmt: skip
     known = truths(options.evaluate) if options.evaluate else {}
     score = Evaluation() if options.evaluate else None
     sheet: list[tuple[Image, Image]] = []

@@ -68,6 +68,9 @@ class BackgroundSubtractor(Stored):
     threshold : of f / (cap * margin), averaged over the neighbourhood: below it is foreground.
     evidence : radius of that neighbourhood in pixels; 0 is the pixel alone.
     shadows : whether shadows are labelled 127: darker by an even factor between 0.5 and 0.95, and of the same colour.
+    alarms : a share between 0 and 1: foreground is where `score_pvalue` is below it, instead of ``threshold``. In T
+        frames a pixel then raises at most alarms * T + 4.4 alarms, whatever the frames are; an alarm that goes on from
+        the frame before is not counted, and its frame is not one of the T.
     threads : None for one per processor, at most 1,024. The masks do not depend on it.
 
     Several threads of Python may use one subtractor: frames are applied one after the other.
@@ -86,14 +89,14 @@ class BackgroundSubtractor(Stored):
         nu: float | None = None, width: float = 8.0, spread: float = 2.0, features: str = "luma",
         merge: float | None = 8.0, every: int = 4, cap: float = 0.9, known: float = 0.75, haste: float = 20.0,
         warm: bool = True, light: bool = True, guard: float | None = 0.5, threshold: float = 0.5, evidence: int = 2,
-        shadows: bool = True, threads: int | None = None,
+        shadows: bool = True, threads: int | None = None, alarms: float | None = None,
     ) -> None:  # fmt: skip
         self.rule, self.budget, self.patience, self.memory = rule, budget, patience, memory
         self.C, self.rate, self.reg, self.margin, self.nu = C, rate, reg, margin, nu
         self.width, self.spread, self.features, self.merge, self.every = width, spread, features, merge, every
         self.cap, self.known, self.haste, self.warm, self.light = cap, known, haste, warm, light
         self.guard, self.threshold, self.evidence, self.shadows = guard, threshold, evidence, shadows
-        self.threads = threads
+        self.threads, self.alarms = threads, alarms
         self._options = self._checked()
         self._seen: tuple[_core.PixelBank, tuple[int, ...]] | None = None  # the pixel bank, and the shape of its frames
 
@@ -118,6 +121,8 @@ class BackgroundSubtractor(Stored):
             _checks.one_of(self, name, getattr(self, name), [False, True])
         if self.guard is not None:
             _checks.number(self, "guard", self.guard, 0.0, 1.0)
+        if self.alarms is not None:
+            _checks.number(self, "alarms", self.alarms, 0.0, 1.0)
         if self.nu is not None:
             _checks.number(self, "nu", self.nu, 0.0, 1.0, "right")
         _checks.number(self, "margin", self.margin, 0.0, math.inf, "left" if self.nu is not None else "neither")
@@ -134,7 +139,7 @@ class BackgroundSubtractor(Stored):
             "merge": -1.0 if self.merge is None else self.merge, "cap": self.cap, "known": self.known,
             "haste": self.haste, "chroma": self.features == "luma", "every": self.every, "warm": self.warm,
             "light": self.light, "guard": 2.0 if self.guard is None else self.guard, "threshold": self.threshold,
-            "radius": self.evidence, "shadows": self.shadows,
+            "radius": self.evidence, "shadows": self.shadows, "alarms": -1.0 if self.alarms is None else self.alarms,
         }  # fmt: skip
 
     def _step(self) -> tuple[float, float, float]:
@@ -198,6 +203,18 @@ class BackgroundSubtractor(Stored):
         pixels, bank = self._frame(frame)
         out = np.empty(pixels.shape[:2], np.float32)
         (bank or self._made(pixels.shape)).score(pixels, out)
+        return out
+
+    def score_pvalue(self, frame: Any) -> Singles:
+        """The share of alarms at which every pixel is just about to raise one, small where something is new; nothing is
+        learned. It needs ``alarms``, at which it keeps what is said there; elsewhere it goes by the pixels of about the
+        last 50 frames."""
+        if self.alarms is None:
+            raise _checks.wrong(self, "alarms", "a share between 0 and 1 for p-values", None)
+        pixels, bank = self._frame(frame)
+        out = np.ones(pixels.shape[:2], np.float32)
+        if bank is not None:
+            bank.p_values(pixels, out)
         return out
 
     def compensate(self, frame: Any) -> Image:

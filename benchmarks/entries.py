@@ -17,6 +17,8 @@ from scipy.stats import qmc
 import gossamer
 from gossamer.budgets import Budget, Merge, Nystrom, Oldest, Project, Smallest
 from gossamer.kernels import Gaussian, Kernel, Linear, Polynomial
+from gossamer.losses import Pinball, Squared
+from gossamer.rules import Newton
 
 CLASSES = ("binary", "multiclass")
 NUMBERS = ("regression", "quantile")
@@ -203,14 +205,20 @@ def norma(setup: Setup, *, width: float, linear: float = 0.0, loss: str = "hinge
     return Ours(setup, make(kernel(setup, width, linear), **_task(setup, loss), **options))
 
 
-def newton(setup: Setup, *, width: float, linear: float = 0.0, loss: str = "squared_hinge", **options: Any) -> Ours:
-    """Second-order steps; the constant beside a linear part is their intercept. Targets are scaled already."""
+def newton(
+    setup: Setup, *, width: float, noise: float, forgetting: float, budget: Budget, linear: float = 0.0,
+    loss: str = "squared_hinge",
+) -> Ours:  # fmt: skip
+    """Second-order steps; the constant beside a linear part is their intercept. `NewtonRegressor`, but for the scaling
+    of targets: they are scaled for everybody already."""
     made = Gaussian(width * setup.scale)
     made = made + Polynomial(1, linear * setup.scale, 1.0) if linear else made
     if setup.task in CLASSES:
+        options: dict[str, Any] = {"noise": noise, "forgetting": forgetting, "budget": budget}
         return Ours(setup, gossamer.NewtonClassifier(made, loss=loss, **options))
-    more = {"loss": "pinball", "quantile": setup.level} if setup.task == "quantile" else {}
-    return Ours(setup, gossamer.NewtonRegressor(made, scale_target=False, **more, **options))
+    target = Pinball(setup.level) if setup.task == "quantile" else Squared()
+    rule = Newton(noise, forgetting, settling=1.0)
+    return Ours(setup, gossamer.OnlineRegressor(made, target, rule, budget, scale_target=False))
 
 
 class Untuned(Ours):

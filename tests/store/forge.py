@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from parts import agree, cut, examples, fitted, stream, width
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from test_estimators import FOUND, MANY, data, made
 
@@ -33,6 +34,7 @@ from gossamer import (
     NewtonClassifier,
     NewtonRegressor,
     OnlineScaler,
+    PerTarget,
     SILKClassifier,
     SILKRegressor,
     pipeline,
@@ -131,6 +133,11 @@ def mixtures() -> dict[str, Any]:
     found["Mixture, classes"] = Mixture(classifiers).partial_fit(X[:12], np.arange(12) % 3)
     regressors = [SILKRegressor(Gaussian(0.5), budget=3), NewtonRegressor(Gaussian(0.5), budget=3)]
     found["Mixture, numbers"] = Mixture(regressors).partial_fit(X[:12], X[:12, 0])
+    found["PerTarget, numbers"] = PerTarget(regressors[0]).partial_fit(X[:12], X[:12, :2])
+    found["PerTarget, labels"] = PerTarget(classifiers[1]).partial_fit(X[:12], (X[:12, :2] > 0).astype(int))
+    waiting = clone(regressors[0]).partial_fit(X[:12], X[:12, 0])
+    waiting.predict(csr_array(np.where(X[:4] > 0, X[:4], 0.0)), ids=[1, 2, "c", "d"])
+    found["sparse rows wait"] = waiting
     return found
 
 
@@ -430,6 +437,10 @@ def work(model: Any) -> None:
         allowed(lambda: [model.apply(frame, 0.01), model.apply(frame, 0), model.state(), repr(model)])
     elif isinstance(model, Mixture):
         work_mixture(model)
+    elif isinstance(model, PerTarget):
+        X = np.ones((4, model.__dict__.get("n_features_in_", 2))) * np.linspace(0.1, 0.9, 4)[:, None]
+        y = np.tile([[0], [1], [1], [0]], (1, len(model.__dict__.get("models_", [0]))))
+        allowed(lambda: [model.predict_learn(X, y), model.partial_fit(X, y), model.predict(X), repr(model)])
     elif hasattr(model, "predict_learn"):
         work_estimator(model)
     elif isinstance(model, Kernel):

@@ -37,6 +37,9 @@ def test_models_are_those_of_the_keys(model, tmp_path):
             assert np.array_equal(scores[mine], own.predict_learn(X[mine], Y[mine]))
             assert np.array_equal(bank.predict(keys[mine], X[mine]), own.predict(X[mine]))
             assert bank.dump(key) == own.to_bytes()
+        bank.snapshot(tmp_path / "snapshot")
+        again = ModelBank.restore(tmp_path / "snapshot")
+        assert np.array_equal(again.predict(keys, X), bank.predict(keys, X))
         bank.put("e", bank.dump("a"))
         assert np.array_equal(bank.predict(["e"], X[:1]), bank.predict(["a"], X[:1]))
         with pytest.raises(ValueError, match="data"):

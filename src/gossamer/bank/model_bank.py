@@ -406,9 +406,10 @@ class ModelBank:
 
     @exclusive
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Write all models as they are now, and the offset, to a new file; `restore` reads it."""
+        """Write all models as they are now, the offset and the rows that wait for labels to a new file; `restore` reads
+        it. Rows that wait in a file of their own stay with this bank."""
         with self._lock:
-            self._shelf.snapshot(path, self._metadata(self.offset))
+            self._shelf.snapshot(path, self._metadata(self.offset, waiting=self.pending.spill is None))
 
     @classmethod
     def restore(
@@ -418,13 +419,15 @@ class ModelBank:
         """A bank from a `snapshot`, which is only read; ``into`` is the ``path`` of the new bank."""
         facts, models = read_file(path)
         manifest = Manifest.read(os.fspath(path), facts)
-        bank = cls(manifest.model, memory, into, threads, errors=errors, classes=manifest.classes)
+        own: dict[str, Any] = {"classes": manifest.classes, "targets": manifest.targets}
+        bank = cls(manifest.model, memory, into, threads, errors=errors, **own)
         try:
             if len(bank):
                 raise _checks.wrong(cls.__name__, "into", "a file that does not exist yet", into)
             bank._resume(manifest)
             for key, data in models:
                 bank.put(key, data)
+            bank._wait(facts)
             if into is not None:
                 bank.commit()
         except BaseException:
@@ -451,12 +454,12 @@ class ModelBank:
         finally:
             self.close()
 
-    def _metadata(self, offset: Any) -> dict[str, Any]:
+    def _metadata(self, offset: Any, waiting: bool = True) -> dict[str, Any]:
         names = list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
         labels, classes = self._labels, self._given
         rows = (self.n_features_in_, self._dtype, names)
         facts = Manifest(self.template, *rows, labels, classes, offset, self.targets).facts()
-        return {**facts, "pending": self.pending.to_bytes()} if self.pending.event else facts
+        return {**facts, "pending": self.pending.to_bytes()} if waiting and self.pending.event else facts
 
     def _open(self, path: Any) -> None:
         """Resume from the file, if it has models."""
@@ -473,6 +476,10 @@ class ModelBank:
         if manifest.targets != self.targets:
             raise _checks.wrong(self, "targets", f"those of the file, {manifest.targets}", self.targets)
         self._resume(manifest)
+        self._wait(facts)
+
+    def _wait(self, facts: dict[str, Any]) -> None:
+        """Take the rows that wait for labels from the metadata of a file."""
         if (waiting := facts.get("pending")) is not None:
             self.pending = Pending.from_bytes(waiting)
 

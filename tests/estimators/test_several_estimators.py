@@ -180,7 +180,7 @@ def test_the_others_refuse(part):
             verb(X, Y)
 
 
-def test_banks_and_mixtures_refuse():
+def test_mixtures_refuse():
     X, Y = rows(gossamer.SILKRegressor)
     with pytest.raises(ValueError, match="'y' parameter"):
         ModelBank(gossamer.SILKRegressor()).learn(np.zeros(ROWS, dtype=int), X, Y)

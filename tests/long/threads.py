@@ -36,7 +36,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 import gossamer
-from gossamer import Learner, Mixture, OnlineScaler, RowEncoder, pipeline, store
+from gossamer import Learner, Mixture, OnlineScaler, PerTarget, RowEncoder, pipeline, store
 from gossamer._locks import run_shared
 from gossamer.bank import ModelBank
 from gossamer.budgets import Fourier, Nystrom, Project, Smallest
@@ -417,6 +417,34 @@ def mixture(made: Mixture) -> Subject:
     return subject
 
 
+def per_target(made: PerTarget) -> Subject:
+    subject, labels = (
+        Subject({}, lambda: run_shared(made, lambda: made.n_features_in_)),
+        np.column_stack([Y > 0, Y > 1]),
+    )
+
+    def learn(chance: random.Random) -> None:
+        part = rows(chance)
+        check(made.predict_learn(X[part], labels[part]).shape == labels[part].shape, "scores for each row")
+        subject.learned.append(len(X[part]))
+
+    def predict(chance: random.Random) -> None:
+        part = rows(chance)
+        check(made.predict_proba(X[part]).shape == labels[part].shape, "probabilities")
+        check(set(made.predict(X[part]).ravel().tolist()) <= {0, 1}, "labels")
+
+    made.partial_fit(X[:40], labels[:40])
+    subject.learned.append(40)
+    subject.verbs = {
+        "learn": learn, "predict": predict, "store": lambda _: store.loads(made.to_bytes()).predict(X[:3]),
+        "pickle": lambda _: pickle.loads(pickle.dumps(made)).predict(X[:3]),
+        "copy": lambda _: copy.deepcopy(made).predict(X[:3]),
+    }  # fmt: skip
+    seen = lambda: {model.n_seen_ for model in made.models_}  # noqa: E731
+    subject.end = lambda: check(seen() == {sum(subject.learned)}, "each row learned once by each model")
+    return subject
+
+
 def river_model(name: str) -> Subject:
     from gossamer import river
     from gossamer.river import models
@@ -600,6 +628,7 @@ def kinds() -> dict[str, Callable[[], Subject]]:
         "mixture": lambda: mixture(
             Mixture([silk(Gaussian(0.5), budget=20), gossamer.NewtonClassifier(Gaussian(0.5), budget=20)])
         ),
+        "per target": lambda: per_target(PerTarget(silk(Gaussian(0.5), budget=20))),
         "video": subtractor,
         "video norma": lambda: subtractor(rule="norma", light=False, shadows=False),
         "stream": stream,

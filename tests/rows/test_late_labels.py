@@ -340,6 +340,26 @@ def test_a_bank_joins_labels_to_the_models_of_their_keys(tmp_path):
         assert np.array_equal(bank.predict(keys, X), plain.predict(keys, X))
 
 
+@pytest.mark.parametrize("spill", [False, True], ids=["memory", "sqlite"])
+def test_a_snapshot_of_a_bank_has_the_rows_that_wait(spill, tmp_path):
+    """Unless they are in a file of their own, which stays with the bank as it is."""
+    X, y, _ = make_rows()
+    keys = np.array(["a", "b"])[np.arange(len(X)) % 2]
+    bank = ModelBank(SILKRegressor("gaussian:gamma=2", budget=20))
+    bank.keep_pending(spill=str(tmp_path / "waiting.sqlite") if spill else None)
+    bank.predict(keys, X, ids=np.arange(len(X)))
+    bank.learn_labels(np.arange(40), y[:40])
+    bank.snapshot(tmp_path / "snapshot")
+    bank.learn_labels(np.arange(40, 60), y[40:60])
+    again = ModelBank.restore(tmp_path / "snapshot")
+    assert len(again.pending) == (0 if spill else 80)
+    assert len(bank.pending) == 60
+    if not spill:
+        again.learn_labels(np.arange(40, 60), y[40:60])
+        assert np.array_equal(again.predict(keys, X), bank.predict(keys, X))
+        assert again.pending.counts == bank.pending.counts
+
+
 def test_forged_rows_are_refused():
     X, _, _ = make_rows()
     pending = Pending(limit=5)

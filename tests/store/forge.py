@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import streaming
 from parts import agree, cut, examples, fitted, stream, width
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import clone
 from test_estimators import FOUND, MANY, data, made
 
@@ -37,6 +37,7 @@ from gossamer import (
     NewtonClassifier,
     NewtonRegressor,
     OnlineScaler,
+    PerTarget,
     RowEncoder,
     SILKClassifier,
     SILKRegressor,
@@ -140,6 +141,11 @@ def mixtures() -> dict[str, Any]:
     found["Mixture, classes"] = Mixture(classifiers).partial_fit(X[:12], np.arange(12) % 3)
     regressors = [SILKRegressor(Gaussian(0.5), budget=3), NewtonRegressor(Gaussian(0.5), budget=3)]
     found["Mixture, numbers"] = Mixture(regressors).partial_fit(X[:12], X[:12, 0])
+    found["PerTarget, numbers"] = PerTarget(regressors[0]).partial_fit(X[:12], X[:12, :2])
+    found["PerTarget, labels"] = PerTarget(classifiers[1]).partial_fit(X[:12], (X[:12, :2] > 0).astype(int))
+    waiting = clone(regressors[0]).partial_fit(X[:12], X[:12, 0])
+    waiting.predict(csr_array(np.where(X[:4] > 0, X[:4], 0.0)), ids=[1, 2, "c", "d"])
+    found["sparse rows wait"] = waiting
     return found
 
 
@@ -453,6 +459,10 @@ def work(model: Any) -> None:
         streaming.work_encoder(model, allowed)
     elif isinstance(model, Pending):
         streaming.work_pending(model, allowed)
+    elif isinstance(model, PerTarget):
+        X = np.ones((4, model.__dict__.get("n_features_in_", 2))) * np.linspace(0.1, 0.9, 4)[:, None]
+        y = np.tile([[0], [1], [1], [0]], (1, len(model.__dict__.get("models_", [0]))))
+        allowed(lambda: [model.predict_learn(X, y), model.partial_fit(X, y), model.predict(X), repr(model)])
     elif hasattr(model, "predict_learn"):
         work_estimator(model)
     elif isinstance(model, Kernel):

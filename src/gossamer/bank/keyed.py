@@ -170,6 +170,20 @@ def real_targets(owner: object, rows: Rows, y: Any) -> Floats:
     return targets
 
 
+def several_targets(owner: Any, rows: Rows, y: Any) -> Floats:
+    """The targets of a regression of several; a row with one that is not a finite number is bad."""
+    values, shape = _sequence(owner, "y", y, len(rows.keys)), (len(rows.keys), owner.targets)
+    try:
+        targets = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        targets = np.zeros(0)
+    if targets.shape != shape:
+        raise _checks.wrong(owner, "y", f"a matrix of numbers, of shape {shape}", np.shape(targets))
+    wrong = np.flatnonzero(~np.isfinite(targets).all(axis=1))
+    rows.refuse(wrong, lambda i: _checks.wrong(owner, "y", "finite numbers", targets[i].tolist()))
+    return targets
+
+
 def row_weights(owner: object, rows: Rows, values: Any) -> Floats | None:
     """The sample weights; a row whose weight is not finite, or negative, is bad."""
     if values is None:

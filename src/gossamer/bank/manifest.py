@@ -29,12 +29,15 @@ class Manifest:
     labels: list[Any]
     classes: list[Any] | None
     offset: Any
+    targets: int = 1
 
     def facts(self) -> dict[str, Any]:
         """The metadata in serialized form."""
         dtype = None if self.dtype is None else np.dtype(self.dtype).str
         values = (self.features, dtype, self.names, self.labels, self.classes, self.offset)
         told = dict(zip(ENTRIES, values, strict=True))
+        if self.targets > 1:
+            told["targets"] = self.targets
         return {"model": store.dumps(self.model), "bank": json.dumps(told)}
 
     @classmethod
@@ -50,6 +53,7 @@ class Manifest:
             if not hasattr(model, "predict_learn") or not hasattr(model, "get_params"):
                 raise TypeError("the model is none")
             found = cls(model, *(told[name] for name in ENTRIES))
+            found.targets = told.get("targets", 1)
             found._check()
         except (ValueError, TypeError, RecursionError, AttributeError) as error:
             raise _checks.wrong("ModelBank", "path", f"a file that a ModelBank has made ({error})", path) from None
@@ -60,6 +64,8 @@ class Manifest:
             raise TypeError(f"the rows are of type {self.dtype!r}")
         if self.features is not None and (type(self.features) is not int or not 1 <= self.features <= MOST_FEATURES):
             raise TypeError(f"the rows have {self.features!r} features")
+        if type(self.targets) is not int or self.targets < 1:
+            raise TypeError(f"there are {self.targets!r} targets")
         if self.names is not None:
             named = type(self.names) is list and all(type(name) is str for name in self.names)
             if not named or len(self.names) != self.features:

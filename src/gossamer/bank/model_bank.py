@@ -24,7 +24,7 @@ from gossamer.bank.keyed import Groups, RowError, Rows, UnknownKeyError
 from gossamer.bank.manifest import MOST_FEATURES, Manifest, to_json
 from gossamer.bank.objects import Estimators, description, shape_of, task_of
 from gossamer.bank.shelf import Shelf
-from gossamer.estimators import certain, inputs, labels as _labels
+from gossamer.estimators import certain, inputs, labels as _labels, several as _several
 from gossamer.estimators.divergence import watch
 from gossamer.estimators.pipelines import has_clock, last_step
 from gossamer.losses import Taxonomy
@@ -53,6 +53,7 @@ class ModelBank:
     errors : "raise": a bad row (NaN, a wrong type, a label that may not come) is a ValueError, and nothing has changed.
         "report": such rows are left out, their output is NaN, and ``errors`` lists them.
     classes : all labels, for classifiers; None: labels may appear at any time.
+    targets : the columns of y, for regressors that take several (docs/sklearn.md).
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class ModelBank:
 
     def __init__(
         self, model: Any, memory: int | None = None, path: str | os.PathLike[str] | None = None,
-        threads: int | None = None, *, errors: str = "raise", classes: Any = None,
+        threads: int | None = None, *, errors: str = "raise", classes: Any = None, targets: int = 1,
     ) -> None:  # fmt: skip
         if not hasattr(model, "predict_learn") or not hasattr(model, "get_params"):
             raise _checks.wrong(self, "model", "an estimator of Gossamer or an OnlinePipeline", model)
@@ -90,6 +91,9 @@ class ModelBank:
         self._reports = _checks.one_of(self, "errors", errors, ["raise", "report"]) == "report"
         self._task = task_of(model)
         self._given = self._given_classes(classes)
+        self.targets = _checks.whole(self, "targets", targets, 1)
+        if targets > 1 and not (self._task == "regression" and _several.takes(last_step(model))):
+            raise _checks.wrong(self, "targets", "1 for a model that is no regressor of several targets", targets)
         self._labels: list[Any] = [] if self._given is None else list(self._given)
         self.errors: list[RowError] = []
         self.offset: Any = None
@@ -402,9 +406,10 @@ class ModelBank:
 
     @exclusive
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Write all models as they are now, and the offset, to a new file; `restore` reads it."""
+        """Write all models as they are now, the offset and the rows that wait for labels to a new file; `restore` reads
+        it. Rows that wait in a file of their own stay with this bank."""
         with self._lock:
-            self._shelf.snapshot(path, self._metadata(self.offset))
+            self._shelf.snapshot(path, self._metadata(self.offset, waiting=self.pending.spill is None))
 
     @classmethod
     def restore(
@@ -414,13 +419,15 @@ class ModelBank:
         """A bank from a `snapshot`, which is only read; ``into`` is the ``path`` of the new bank."""
         facts, models = read_file(path)
         manifest = Manifest.read(os.fspath(path), facts)
-        bank = cls(manifest.model, memory, into, threads, errors=errors, classes=manifest.classes)
+        own: dict[str, Any] = {"classes": manifest.classes, "targets": manifest.targets}
+        bank = cls(manifest.model, memory, into, threads, errors=errors, **own)
         try:
             if len(bank):
                 raise _checks.wrong(cls.__name__, "into", "a file that does not exist yet", into)
             bank._resume(manifest)
             for key, data in models:
                 bank.put(key, data)
+            bank._wait(facts)
             if into is not None:
                 bank.commit()
         except BaseException:
@@ -447,11 +454,12 @@ class ModelBank:
         finally:
             self.close()
 
-    def _metadata(self, offset: Any) -> dict[str, Any]:
+    def _metadata(self, offset: Any, waiting: bool = True) -> dict[str, Any]:
         names = list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
         labels, classes = self._labels, self._given
-        facts = Manifest(self.template, self.n_features_in_, self._dtype, names, labels, classes, offset).facts()
-        return {**facts, "pending": self.pending.to_bytes()} if self.pending.event else facts
+        rows = (self.n_features_in_, self._dtype, names)
+        facts = Manifest(self.template, *rows, labels, classes, offset, self.targets).facts()
+        return {**facts, "pending": self.pending.to_bytes()} if waiting and self.pending.event else facts
 
     def _open(self, path: Any) -> None:
         """Resume from the file, if it has models."""
@@ -465,7 +473,13 @@ class ModelBank:
             raise _checks.wrong(self, "model", f"that of the file, {manifest.model}", self.template)
         if manifest.classes != self._given:
             raise _checks.wrong(self, "classes", f"those of the file, {manifest.classes}", self._given)
+        if manifest.targets != self.targets:
+            raise _checks.wrong(self, "targets", f"those of the file, {manifest.targets}", self.targets)
         self._resume(manifest)
+        self._wait(facts)
+
+    def _wait(self, facts: dict[str, Any]) -> None:
+        """Take the rows that wait for labels from the metadata of a file."""
         if (waiting := facts.get("pending")) is not None:
             self.pending = Pending.from_bytes(waiting)
 
@@ -483,8 +497,9 @@ class ModelBank:
         """The compiled engine where it has all parts of the model, and else the general one."""
         if features > MOST_FEATURES:
             raise _checks.wrong(self, "X", f"rows of at most {MOST_FEATURES} features", features)
-        engine = compact(self.template, features, dtype, self._given, self.threads)
-        return engine or Estimators(self.template, features, np.dtype(dtype), self._given, self.threads)
+        one = self.targets == 1
+        engine = compact(self.template, features, dtype, self._given, self.threads) if one else None
+        return engine or Estimators(self.template, features, np.dtype(dtype), self._given, self.threads, self.targets)
 
     def _use(self, engine: Any) -> None:
         """Use this engine from now on: rows have its width and type."""
@@ -524,11 +539,14 @@ class ModelBank:
             rows.y, labels = keyed.label_targets(self, rows, y, self._labels, self._given is not None)
             return labels
         if self._task == "regression":
-            rows.y = keyed.real_targets(self, rows, y)
+            find = keyed.real_targets if self.targets == 1 else keyed.several_targets
+            rows.y = find(self, rows, y)
         return []
 
     def _room(self, count: int, labels: list[Any]) -> Floats:
-        """An array for the scores: a vector, or a column for each label where there are more than two."""
+        """An array for the scores: a vector, or a column for each target, or label where there are more than two."""
+        if self.targets > 1:
+            return np.full((count, self.targets), np.nan)
         structured = self._given is not None and getattr(last_step(self.template), "cost", None) is not None
         many = len(labels) > 2 or structured
         return np.full((count, len(labels)) if many else count, np.nan)

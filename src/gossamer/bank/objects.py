@@ -60,9 +60,11 @@ class Estimators:
 
     backend = "estimators"
 
-    def __init__(self, model: Any, features: int, dtype: Any, classes: list[Any] | None, threads: int) -> None:
+    def __init__(
+        self, model: Any, features: int, dtype: Any, classes: list[Any] | None, threads: int, targets: int = 1
+    ) -> None:
         self.model, self.features, self.dtype = model, features, dtype
-        self.classes, self.threads = classes, threads
+        self.classes, self.threads, self.targets = classes, threads, targets
         self.task = task_of(model)
 
     def learn(
@@ -101,7 +103,7 @@ class Estimators:
 
         def answer(model: Any, at: Ints) -> None:
             X = rows.X[at]
-            if out.ndim == 2:
+            if out.ndim == 2 and self.targets == 1:
                 out[at] = model._predictions(X).by_class(classes)
             else:
                 out[at] = model.predict(X) if self.task == "regression" else model.decision_function(X)
@@ -175,7 +177,7 @@ class Estimators:
         given = {} if rows.weights is None else {"sample_weight": rows.weights[at]}
         if rows.time is not None:
             given["time"] = rows.time[at]
-        if out.ndim == 2:
+        if out.ndim == 2 and self.targets == 1:
             out[at] = model._predict_learn(rows.X[at], targets, **given).by_class(list(ranks))
         else:
             out[at] = model.predict_learn(rows.X[at], targets, **given)
@@ -197,7 +199,9 @@ class Estimators:
     def unpack(self, data: bytes, labels: list[Any]) -> tuple[Any, list[Any]]:
         """A state from bytes, and the labels with those of the state added; checked against the bank's model."""
         state = store.loads(data)
-        if description(state) != description(self.model) or not hasattr(last_step(state), "learner_"):
+        learner = last_step(state).__dict__.get("learner_")
+        fits = learner is not None and getattr(getattr(learner, "loss", None), "targets", 1) == self.targets
+        if description(state) != description(self.model) or not fits:
             raise _checks.wrong("ModelBank", "data", f"the state of a {self.model}", state)
         order = last_step(state).__dict__.get("_order", [])
         return state, [*labels, *(label for label in order if label not in labels)]

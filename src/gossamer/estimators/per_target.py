@@ -202,15 +202,15 @@ class PerTarget(LateLabels, Stored, Snapshot, BaseEstimator):  # type: ignore[mi
             return
         models: Any = learned.get("models_")
         good = learned.keys() <= set(LEARNED) and isinstance(models, list) and bool(models)
-        good = good and all(
-            type(model) is type(self.model) and "n_features_in_" in vars(_first(model)) for model in models
-        )
+        good = good and all(type(model) is type(self.model) and self._fits(last_step(model)) for model in models)
         if not good or {model.n_features_in_ for model in models} != {learned.get("n_features_in_")}:
             raise _checks.wrong(self, "models_", "a model that has learned for each target", models)
 
-
-def _first(model: Any) -> Any:
-    return model.steps[0][1] if isinstance(model, OnlinePipeline) else model
+    def _fits(self, last: Any) -> bool:
+        """Whether this is the last step of a model that has learned: of labels, 0 and 1."""
+        if type(last) is not type(last_step(self.model)) or "learner_" not in vars(last):
+            return False
+        return not self._classifies() or np.array_equal(last.classes_, LABELS)
 
 
 def _predict_learn(model: Any, X: Any, y: Array, given: dict[str, Any]) -> Floats:

@@ -85,8 +85,8 @@ class MultiTarget(_Several, base.MultiTargetRegressor):  # type: ignore[misc]
     one set of points, with second order one matrix; of other models, such as `AutoRegressor`, each target has its own.
 
     >>> from gossamer import river
-    >>> model = river.MultiTarget(river.NewtonRegressor())
-    >>> for i in range(100):
+    >>> model = river.MultiTarget(river.NewtonRegressor("gaussian:gamma=0.1"))
+    >>> for i in range(400):
     ...     model.learn_one({"x": i % 10}, {"twice": 2.0 * (i % 10), "minus": -1.0 * (i % 10)})
     >>> {name: round(value) for name, value in model.predict_one({"x": 4}).items()}, len(model.models)
     ({'twice': 8, 'minus': -4}, 1)

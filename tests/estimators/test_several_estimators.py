@@ -1,5 +1,7 @@
 """Several targets in every estimator that takes them: shapes, batches, units, stores, merging; others refuse them."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import rankdata
@@ -131,6 +133,23 @@ def test_probabilities_of_labels(part):
     assert np.mean((whole.predict_proba(Z) - truth) ** 2) < 0.2
     with pytest.raises(ValueError, match="several targets have no intervals and sets"):
         whole.predict_set(X)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308])
+def test_labels_of_a_model_that_diverged(value):
+    """Every verb answers: a probability is NaN where there is no score, and one of 0 to 1 elsewhere."""
+    X, Y = rows(gossamer.SILKClassifier, 60)
+    model = made(gossamer.SILKClassifier, budget=10).partial_fit(X, Y)
+    state = model.learner_.state()
+    state.raw[0] = value
+    model.learner_.restore(state)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", gossamer.exceptions.DivergenceWarning)
+        p, scores = model.predict_proba(X), model.decision_function(X)
+        model.predict(X)
+    assert np.array_equal(np.isnan(p), np.isnan(scores))
+    assert ((p >= 0) & (p <= 1))[~np.isnan(p)].all()
+    assert not np.isnan(p[:, 1:]).any()
 
 
 @every_taking

@@ -54,6 +54,9 @@ MODELS: dict[str, Any] = {
     "dictionary": pipeline(OnlineScaler(), SILKClassifier(Gaussian(0.5), budget=Nystrom(3))),
     "metrics": pipeline(OnlineScaler(), NewtonClassifier(Gaussian(0.5), budget=3)),
     "mixtures": AutoRegressor(budget=3),
+    "clocks": pipeline(OnlineScaler(half_life=9.0), SILKRegressor(Gaussian(0.5), budget=3, half_life=5.0)),
+    "weights": SILKClassifier(Gaussian(0.5), budget=3, class_weight="balanced"),
+    "late": SILKRegressor(Gaussian(0.5), budget=3),
 }
 #: What an earlier change may lead to.
 IN_THE_WAY = (sqlite3.Error, IndexError, TypeError, ValueError, AttributeError, RecursionError, struct.error)
@@ -64,11 +67,16 @@ GIVEN = {"given": ["x", "y", "z"]}
 def rows(name: str, count: int = 24) -> tuple[list[Any], Any, Any]:
     rng = np.random.default_rng(0)
     keys, X = [KEYS[i] for i in rng.integers(0, 4, count)], rng.normal(size=(count, 2))
-    if name in ("classes", "given", "dictionary", "metrics"):
+    if name in ("classes", "given", "dictionary", "metrics", "weights"):
         return keys, X, np.array(["x", "y", "z"])[rng.integers(0, 3, count)]
     if name == "widths":
         return keys, X, X[:, 0] > 0
     return keys, X, None if name == "alarms" else X[:, 0]
+
+
+def when(name: str) -> dict[str, Any]:
+    """The time of rows, of models with a clock; always the same."""
+    return {"time": np.full(24, 1e9)} if name == "clocks" else {}
 
 
 @functools.cache
@@ -79,7 +87,10 @@ def banks() -> dict[str, bytes]:
         for name, model in MODELS.items():
             with ModelBank(model, classes=GIVEN.get(name)) as bank:
                 keys, X, y = rows(name)
-                bank.learn(keys, X, y, offset={"at": 24})
+                bank.learn(keys, X, y, offset={"at": 24}, **when(name))
+                if name == "late":
+                    bank.predict(keys, X, ids=list(range(24)))
+                    bank.learn_labels([3, 4, 99], [0.5, 1.0, 2.0])
                 bank.snapshot(os.path.join(folder, name))
             with open(os.path.join(folder, name), "rb") as file:
                 found[name] = file.read()
@@ -238,11 +249,13 @@ def work(name: str, bank: ModelBank) -> None:
     for act in (
         lambda: bank.score(keys, X, unknown="default"),
         lambda: bank.predict(keys, X, unknown="default"),
-        lambda: bank.learn(keys, X, y, offset=1),
+        lambda: bank.learn(keys, X, y, offset=1, **when(name)),
+        lambda: bank.learn_labels([5, 99], [1.0, 2.0]) if name == "late" else None,
+        lambda: bank.predict(keys[:2], X[:2], ids=["a", 5]) if name == "late" else None,
         lambda: [(len(bank), key in bank, bank.dump(key), bank.model(key)) for key in bank],
         lambda: bank.put(1, bank.dump(2)),
         lambda: [bank.drop(key) for key in list(bank)[:1]],
-        lambda: bank.learn(["new"] * 24, X, y),
+        lambda: bank.learn(["new"] * 24, X, y, **when(name)),
     ):
         try:
             act()

@@ -348,6 +348,39 @@ def late(model: Any, spill: bool = False) -> Subject:
     return subject
 
 
+def late_bank() -> Subject:
+    """Rows of many models wait for their labels, while the bank is written to its file."""
+    path = os.path.join(tempfile.mkdtemp(prefix="gossamer-threads-"), "bank.sqlite")
+    made, numbers = ModelBank(gossamer.SILKRegressor(Gaussian(0.5), budget=9), path=path, threads=2), itertools.count()
+    shown = deque[int]()
+    subject = Subject({}, lambda: (len(made), 5 in made))
+
+    def show(chance: random.Random) -> None:
+        names = [next(numbers) for _ in range(chance.randint(1, 20))]
+        made.predict([name % 7 for name in names], X[: len(names)], ids=names)
+        shown.extend(names)
+
+    def label(chance: random.Random) -> None:
+        with contextlib.suppress(IndexError):
+            name = shown.popleft()
+            check(made.learn_labels([name], [1.0]) != [], "an answer for each label")
+
+    show(random.Random(0))
+    label(random.Random(0))
+    subject.verbs = {
+        "show": show, "label": label, "learn": lambda chance: made.learn([3], X[:1], [0.5]),
+        "commit": lambda _: made.commit(), "ask": lambda _: check(len(made.pending) >= 0 and len(made) <= 7, "numbers"),
+    }  # fmt: skip
+
+    def end() -> None:
+        counts = made.pending.counts
+        check(counts["shown"] == counts["joined"] + len(made.pending), f"a fate for each row: {counts}")
+        made.close()
+
+    subject.end = end
+    return subject
+
+
 def bank(model: Any, **options: Any) -> Subject:
     made, keys = ModelBank(model, threads=2, errors="report", **options), np.arange(ROWS) % 97
     labels = isinstance(model, OnlineClassifier)
@@ -623,6 +656,7 @@ def kinds() -> dict[str, Callable[[], Subject]]:
             path=os.path.join(tempfile.mkdtemp(prefix="gossamer-threads-"), "bank.sqlite"),
         ),
         "bank estimators": lambda: bank(gossamer.NORMADetector(Gaussian(0.5), budget=20, average=True), memory=500_000),
+        "bank late labels": late_bank,
         "bank newton": lambda: bank(gossamer.NewtonClassifier(Gaussian(0.5), budget=20), memory=200_000),
         "bank auto": lambda: bank(gossamer.AutoClassifier(budget=4), memory=2_000_000),
         "mixture": lambda: mixture(

@@ -130,6 +130,12 @@ class ModelBank:
         ``sample_weight``: the weight of each row, as in an estimator; None: all 1.
         ``time``: when each row came, for a model with a ``half_life``; each key has a clock of its own.
         """
+        return self._learn(keys, X, y, order, offset, sample_weight, time)
+
+    def _learn(
+        self, keys: Any, X: Any, y: Any, order: Any = None, offset: Any = None, sample_weight: Any = None,
+        time: Any = None,
+    ) -> Floats:  # fmt: skip
         with self._lock:
             encoded = None if offset is None else to_json(self, "offset", offset)
             names = self._names(X)
@@ -180,6 +186,7 @@ class ModelBank:
             raise
         return failed
 
+    @exclusive
     def learn_labels(self, ids: Any, y: Any, *, time: Any = None) -> list[Any]:
         """Learn labels of rows that ``predict(..., ids=...)`` was shown, in the order in which they come.
 
@@ -189,7 +196,7 @@ class ModelBank:
 
         def learn(rows: Array, labels: Array, keys: list[Any]) -> None:
             timed = time is not None and has_clock(self.template)
-            self.learn(keys, rows, labels, time=np.full(len(rows), float(time)) if timed else None)
+            self._learn(keys, rows, labels, time=np.full(len(rows), float(time)) if timed else None)
 
         return self.pending.join(ids, y, learn, time)
 
@@ -482,6 +489,8 @@ class ModelBank:
         """Take the rows that wait for labels from the metadata of a file."""
         if (waiting := facts.get("pending")) is not None:
             self.pending = Pending.from_bytes(waiting)
+            if self.pending.keyed is False:
+                raise _checks.wrong(self, "pending", "rows that wait with the keys of their models", path)
 
     def _resume(self, manifest: Manifest) -> None:
         self.offset, self._labels = manifest.offset, manifest.labels

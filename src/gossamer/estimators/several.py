@@ -14,7 +14,7 @@ import numpy as np
 from gossamer import _checks
 from gossamer._typing import Array, Floats
 from gossamer.certainty.calibration import BARELY
-from gossamer.certainty.links import Link, check_link
+from gossamer.certainty.links import LARGEST_SCORE, Link, check_link
 from gossamer.estimators import divergence, inputs, targets as _targets
 from gossamer.learner import Learner
 from gossamer.losses import Several
@@ -172,13 +172,15 @@ def _follow(model: Any, scores: Floats, signs: Floats, weights: Any, fades: Any)
 
 def probabilities(model: Any, scores: Floats) -> Floats:
     """The probability of each label, by the links; in the order of the scores, and above 1/2 where the label is
-    predicted, if only by a little."""
+    predicted, if only by a little. NaN where a model that diverged has no score."""
+    lost = np.isnan(scores)
+    scores = np.clip(np.where(lost, 0.0, scores), -LARGEST_SCORE, LARGEST_SCORE)
     links = model.__dict__.get("_links", np.tile(Link(), (scores.shape[1], 1)))
     p = np.column_stack(
         [Link(*own).probabilities(column) for own, column in zip(links.tolist(), scores.T, strict=True)]
     )
     side = 0.5 + BARELY * scores / (1.0 + np.abs(scores))
-    return np.where(scores > 0, np.maximum(p, side), np.minimum(p, side))
+    return np.where(lost, np.nan, np.where(scores > 0, np.maximum(p, side), np.minimum(p, side)))
 
 
 def check_links(model: Any, learned: dict[str, Any], learner: Any) -> None:

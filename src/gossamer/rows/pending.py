@@ -119,9 +119,9 @@ class Pending(Stored, Snapshot):
         return made
 
     @property
-    def keyed(self) -> bool:
-        """Whether the rows in memory are those of several models, by key."""
-        return isinstance(self._held, HeldInMemory) and self._held.keyed
+    def keyed(self) -> bool | None:
+        """Whether the rows in memory have the keys of their models; None if there are none."""
+        return self._held.keyed if isinstance(self._held, HeldInMemory) and len(self._held) else None
 
     @shared
     def knows(self, name: Any) -> bool:

@@ -179,7 +179,7 @@ def test_sets_hold_their_coverage():
 
 @pytest.mark.parametrize("kind", ["farther and farther", "now and then", "noise"])
 def test_alarms_keep_their_theorem_whatever_the_scores(kind):
-    """The share below each threshold, and of p-values below the least share; rows beyond all before are no exception."""
+    """The share below each threshold, and of p-values below the least share; rows beyond all are no exception."""
     rng, count = np.random.default_rng(0), 6000
     scores = {
         "farther and farther": -np.exp(np.arange(count) / 200),

@@ -1,7 +1,7 @@
-"""How wide intervals are beside those of MAPIE and river, and in units of the model's own deviation: two tables of
-docs/certainty.md.
+"""How wide intervals are beside those of MAPIE and river, in units of the deviation of the model, and with steps that
+need no size: three tables of docs/certainty.md.
 
-python benchmarks/certainty_widths.py [--rows 12000] [--only widths,scaled]
+python benchmarks/certainty_widths.py [--rows 12000] [--only widths,scaled,steps]
 
 Needs GOSSAMER_DATA, MAPIE and river.
 """
@@ -17,6 +17,7 @@ from certainty import streams, write
 import gossamer
 import gossamer.river
 from gossamer import _core
+from gossamer.certainty.sketch import Sketch
 
 COVERAGE, START, EVERY = 0.9, 1000, 1000
 
@@ -124,10 +125,54 @@ def scaled(rows: int) -> list[str]:
     return lines
 
 
+def adapt(residuals: np.ndarray, rates: np.ndarray) -> tuple[float, float, float, float]:
+    """Dynamically tuned adaptive conformal inference (Gibbs and Candes 2024): an expert for each step size, weighted by
+    the exponentials of their pinball losses with a fixed share, as for windows of 500 rows. One step size is the
+    version of 2021. Returns the mean width, the coverage, the farthest coverage of 500 rows, and the infinite share."""
+    missed, span, count = 1 - COVERAGE, 500, len(rates)
+    spread = (1 - missed) ** 2 * missed**3 + missed**2 * (1 - missed) ** 3
+    eta, share = np.sqrt(3 / span * (np.log(count * span) + 2) / spread), 1 / (2 * span)
+    sketch, alphas, weights = Sketch(), np.full(count, missed), np.full(count, 1 / count)
+    half, inside = np.full(len(residuals), np.inf), np.ones(len(residuals))
+    for t, value in enumerate(np.abs(residuals).tolist()):
+        if sketch.total > 0:
+            alpha, rank = float(weights @ alphas), 1 - sketch.below(value)
+            half[t], inside[t] = max(0.0, sketch.quantile(1 - alpha)), rank >= alpha
+            losses = missed * (rank - alphas) - np.minimum(0, rank - alphas)
+            weights = weights * np.exp(-eta * losses)
+            weights = (1 - share) * weights / weights.sum() + share / count
+            alphas = alphas + rates * (missed - (rank < alphas))
+        sketch.add(value)
+    windows = inside[: len(inside) // 500 * 500].reshape(-1, 500).mean(axis=1)
+    finite = np.isfinite(half)
+    far = float(np.abs(windows - COVERAGE).max())
+    return float(2 * half[finite].mean()), float(inside.mean()), far, float((~finite).mean())
+
+
+def steps(rows: int) -> list[str]:
+    """One step size against several that are weighted."""
+    lines = [
+        "| stream | model | one step: width | coverage | farthest, 500 rows | infinite "
+        "| weighted: width | coverage | farthest, 500 rows | infinite |",
+        "|---|---|" + "---|" * 8,
+    ]
+    for name, (X, y, _) in streams(rows).items():
+        for title, regressor in (("SILK", gossamer.SILKRegressor), ("Newton", gossamer.NewtonRegressor)):
+            model = gossamer.pipeline(gossamer.OnlineScaler(), regressor(budget=128))
+            residuals = y - model.predict_learn(X, y)
+            cells = []
+            for rates in (np.array([0.1 * (1 - COVERAGE)]), 0.001 * 2.0 ** np.arange(8)):
+                width, share, far, infinite = adapt(residuals, rates)
+                cells += [f"{width:.4g}", f"{share:.3f}", f"{far:.3f}", f"{infinite:.2%}"]
+            lines.append(f"| {name} | {title} | {' | '.join(cells)} |")
+            print(lines[-1], flush=True)
+    return lines
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=12_000)
-    parser.add_argument("--only", default="widths,scaled")
+    parser.add_argument("--only", default="widths,scaled,steps")
     options = parser.parse_args()
     for part in options.only.split(","):
-        write(part, {"widths": widths, "scaled": scaled}[part](options.rows))
+        write(part, {"widths": widths, "scaled": scaled, "steps": steps}[part](options.rows))

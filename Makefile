@@ -115,8 +115,9 @@ bench: $(VENV)/.extra-bench ## measure the engine, the rules, the trees, the fac
 bench-budgets: $(VENV)/.extra-bench ## what each budget costs in accuracy and time (half an hour; GOSSAMER_DATA has the sets)
 	@$(BIN)/python benchmarks/budgets.py $(ARGS)
 
-bench-certainty: $(VENV)/.extra-bench ## probabilities, intervals and alarms: the tables of docs/certainty.md (some minutes; GOSSAMER_DATA has the sets)
+bench-certainty: $(VENV)/.extra-bench $(VENV)/.extra-video ## probabilities, intervals and alarms: the tables of docs/certainty.md (some minutes; GOSSAMER_DATA has the sets)
 	@$(BIN)/python benchmarks/certainty.py $(ARGS)
+	@$(BIN)/python benchmarks/certainty_widths.py
 
 bench-newton: $(VENV)/.extra-bench ## second-order steps: accuracy by the contest's protocol, and time (some minutes; GOSSAMER_DATA has the sets)
 	@$(BIN)/python benchmarks/newton.py $(ARGS)

@@ -363,6 +363,14 @@ def _timed(work: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
+def write(name: str, lines: list[str]) -> None:
+    """Put a table into its place on the page."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    table = f"{begin}\n" + "\n".join(lines) + f"\n{end}"
+    found = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: table, PAGE.read_text(), flags=re.DOTALL)
+    PAGE.write_text(found)
+
+
 def main() -> None:
     """Run the parts and write their tables into the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -373,13 +381,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(parts))
     options = parser.parse_args()
     for name in options.only.split(","):
-        lines = parts[name](options)
-        text = PAGE.read_text()
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        table = f"{begin}\n" + "\n".join(lines) + f"\n{end}"
-        PAGE.write_text(
-            re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _, new=table: new, text, flags=re.DOTALL)
-        )
+        write(name, parts[name](options))
 
 
 if __name__ == "__main__":

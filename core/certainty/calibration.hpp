@@ -17,10 +17,11 @@ struct Curve {
     static constexpr std::array<double, knots - 1> per_width = {1 / 2.0, 1 / 1.5, 1 / 0.9, 1 / 0.6,
                                                                 1 / 0.6, 1 / 0.9, 1 / 1.5, 1 / 2.0};
     static constexpr double keep = 0.998;  // of what a knot has learned, at a row of its own
+    static constexpr double prior_precision = 2.0;  // how firmly a shift stays near 0, in rows
     static constexpr double steepest_fall = 0.95;
 
     std::array<double, knots> shifts{};
-    std::array<double, knots> curvatures = filled(links::prior_precision);
+    std::array<double, knots> curvatures = filled(prior_precision);
 
     template <class S, class F> static void each(S& s, F&& f) {
         for (auto& shift : s.shifts) f("shift", shift);
@@ -57,8 +58,8 @@ struct Curve {
         const Duo parts = weight * Duo{1.0 - here.share, here.share};
         const Duo grown = (1.0 - keep) * parts, fresh = grown < 1.0 ? grown : Duo{1.0, 1.0};
         Duo shift = load_duo(&shifts[i]), curvature = load_duo(&curvatures[i]);
-        curvature += fresh * (links::prior_precision - curvature);
-        const Duo back = fresh * links::prior_precision * shift;
+        curvature += fresh * (prior_precision - curvature);
+        const Duo back = fresh * prior_precision * shift;
         const Duo along = bend.e * (bend.error[0] * parts + back) + (bend.error[1] * parts + back);
         shift -= along / (bend.e * (bend.safe[0] * parts + curvature) + (bend.safe[1] * parts + curvature));
         const double per_sum = 1.0 / (1.0 + bend.e), p = (v < 0 ? bend.e : 1.0) * per_sum;
@@ -73,8 +74,8 @@ struct Curve {
     // time passes: what was learned counts less, and goes back to the prior
     void fade(double factor) {
         for (int i = 0; i < knots; ++i) {
-            curvatures[i] = factor * curvatures[i] + (1.0 - factor) * links::prior_precision;
-            shifts[i] -= (1.0 - factor) * links::prior_precision * shifts[i] / curvatures[i];
+            curvatures[i] = factor * curvatures[i] + (1.0 - factor) * prior_precision;
+            shifts[i] -= (1.0 - factor) * prior_precision * shifts[i] / curvatures[i];
         }
         if (!rises()) shifts.fill(0.0);
     }

@@ -231,16 +231,18 @@ struct Certainty {
         const Sketch& sketch = conformal.sketch;
         if (!(sketch.total > 0)) return 1.0;
         const double strange = usual.strangeness(f), least = 1.0 / (sketch.count() + 1.0);
-        const double share = std::max(0.0, 1.0 - sketch.below(strange));
-        if (share <= 0)  // beyond all that came: the farther the smaller
-            return least * std::max(1e-9, std::min(1.0, sketch.highest() / strange));
+        double share = std::max(0.0, 1.0 - sketch.below(strange)), floor = least;
+        if (share <= 0) {  // beyond all that came: the farther the smaller
+            share = least * std::max(1e-9, std::min(1.0, sketch.highest() / strange));
+            floor = 0;
+        }
         double m = 0, alpha = 0;
         for (int k = Conformal::levels; k >= 0; --k) {
             const double next = k > 0 ? Conformal::missed[k - 1] : 1.0;
             const double after = std::max(alpha, k > 0 ? conformal.alphas[k - 1] : 1.0);
             if (share < after || k == 0)
                 return std::max(
-                    least, std::min(1.0, after > alpha ? m + (next - m) * (share - alpha) / (after - alpha) : 1.0));
+                    floor, std::min(1.0, after > alpha ? m + (next - m) * (share - alpha) / (after - alpha) : 1.0));
             m = next;
             alpha = after;
         }

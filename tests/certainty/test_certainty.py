@@ -177,6 +177,23 @@ def test_sets_hold_their_coverage():
     assert model.predict_set(X[:7], coverage=[0.8, 0.95]).shape == (7, 4, 2)
 
 
+@pytest.mark.parametrize("kind", ["farther and farther", "now and then", "noise"])
+def test_alarms_keep_their_theorem_whatever_the_scores(kind):
+    """The share below each threshold, and of p-values below the least share; rows beyond all are no exception."""
+    rng, count = np.random.default_rng(0), 6000
+    scores = {
+        "farther and farther": -np.exp(np.arange(count) / 200),
+        "now and then": rng.normal(size=count) - 1e6 * (np.arange(count) % 7 == 0) * np.arange(count),
+        "noise": rng.standard_cauchy(count),
+    }[kind]
+    sure, out = _core.Certainty("novelty"), np.empty((count, 1 + len(MISSED)))
+    sure.learn_novelty(scores, None, list(MISSED), out)
+    for k, missed in enumerate(MISSED, start=1):
+        bound = bounds.conformal_coverage(missed=missed, step=0.3 * missed, rounds=count)
+        assert abs((scores < out[:, k]).mean() - missed) <= bound + 3 / count  # the first rows have no threshold
+    assert (out[:, 0] < MISSED[-1]).mean() <= MISSED[-1] + 5 / count
+
+
 @pytest.mark.parametrize("model", DETECTORS)
 def test_p_values_are_uniform_where_the_world_stands_still(model):
     X = np.random.default_rng(0).normal(size=(6000, 2))

@@ -17,11 +17,13 @@ import math
 from typing import Any
 
 from gossamer._typing import Floats
-from gossamer.certainty.links import PRIOR_PRECISION, Link, SoftmaxLink, safe_curvature, sigmoid
+from gossamer.certainty.links import Link, SoftmaxLink, safe_curvature, sigmoid
 
 AT = (-5.0, -3.0, -1.5, -0.6, 0.0, 0.6, 1.5, 3.0, 5.0)
 PER_WIDTH = (1 / 2.0, 1 / 1.5, 1 / 0.9, 1 / 0.6, 1 / 0.6, 1 / 0.9, 1 / 1.5, 1 / 2.0)
 KEEP = 0.998
+#: How firmly a shift stays near 0, in rows.
+SHIFT_PRECISION = 2.0
 STEEPEST_FALL = 0.95
 #: The more probable of two classes is the predicted one, if only by this.
 BARELY = 1e-6
@@ -39,7 +41,7 @@ class Curve:
 
     def __init__(self) -> None:
         self.shifts = [0.0] * len(AT)
-        self.curvatures = [PRIOR_PRECISION] * len(AT)
+        self.curvatures = [SHIFT_PRECISION] * len(AT)
 
     def _place(self, u: float) -> tuple[int, float]:
         x = min(AT[-1], max(AT[0], u))
@@ -63,8 +65,8 @@ class Curve:
         wanted = list(self.shifts)
         for k, part in enumerate(parts, start=i):
             fresh = min(1.0, (1.0 - KEEP) * part)
-            self.curvatures[k] += fresh * (PRIOR_PRECISION - self.curvatures[k])
-            along = error * part + fresh * PRIOR_PRECISION * self.shifts[k]
+            self.curvatures[k] += fresh * (SHIFT_PRECISION - self.curvatures[k])
+            along = error * part + fresh * SHIFT_PRECISION * self.shifts[k]
             wanted[k] = self.shifts[k] - along / (self.curvatures[k] + safe * part)
             self.curvatures[k] += p * (1.0 - p) * part
         near = range(max(0, i - 1), min(len(AT) - 2, i + 1) + 1)
@@ -74,8 +76,8 @@ class Curve:
     def fade(self, factor: float) -> None:
         """Time has passed: what was learned counts less by a factor, and goes back to the prior."""
         for i in range(len(AT)):
-            self.curvatures[i] = factor * self.curvatures[i] + (1.0 - factor) * PRIOR_PRECISION
-            self.shifts[i] -= (1.0 - factor) * PRIOR_PRECISION * self.shifts[i] / self.curvatures[i]
+            self.curvatures[i] = factor * self.curvatures[i] + (1.0 - factor) * SHIFT_PRECISION
+            self.shifts[i] -= (1.0 - factor) * SHIFT_PRECISION * self.shifts[i] / self.curvatures[i]
         falls = (self.shifts[i] - self.shifts[i + 1] for i in range(len(AT) - 1))
         steepest = (STEEPEST_FALL * (AT[i + 1] - AT[i]) * (1 + 1e-9) for i in range(len(AT) - 1))
         if any(fall > most for fall, most in zip(falls, steepest, strict=True)):
@@ -90,7 +92,7 @@ class Calibration:
     ...     calibration.learn(2.0, True)
     ...     calibration.learn(-1.0, False)
     >>> round(calibration.probability(2.0), 2), round(calibration.probability(-1.0), 2)
-    (1.0, 0.01)
+    (0.99, 0.01)
     """
 
     def __init__(self) -> None:

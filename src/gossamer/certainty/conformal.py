@@ -173,15 +173,14 @@ class Certainty:
         if not sketch.total > 0:
             return 1.0
         strange, least = self.usual.strangeness(f), 1.0 / (sketch.count + 1.0)
-        share = max(0.0, 1.0 - sketch.below(strange))
+        share, floor = max(0.0, 1.0 - sketch.below(strange)), least
         if share <= 0:  # beyond all that came: the farther the smaller
-            return least * max(1e-9, min(1.0, sketch.highest() / strange))
+            share, floor = least * max(1e-9, min(1.0, sketch.highest() / strange)), 0.0
         for wanted, now in zip((*MISSED[::-1], 1.0), (*self.conformal.alphas[::-1], 1.0), strict=True):
             after = max(alpha, now)
             if share < after or wanted == 1.0:
-                return max(
-                    least, min(1.0, m + (wanted - m) * (share - alpha) / (after - alpha) if after > alpha else 1.0)
-                )
+                part = (share - alpha) / (after - alpha) if after > alpha else math.inf
+                return max(floor, min(1.0, m + (wanted - m) * part))
             m, alpha = wanted, after
         return 1.0
 

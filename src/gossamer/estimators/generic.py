@@ -603,8 +603,8 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
 
     def score_pvalue(self, X: Any) -> Floats:
         """The share of alarms at which each row is just about to raise one: small for a strange row. Of the rows
-        learned, a share p had a p-value of at most p, also while the model learns: at p = .01, .05, .1, .2 and .5 by
-        `gossamer.bounds.conformal_coverage`."""
+        learned, a share p had a p-value of at most p, also while the model learns: at p = .01 by
+        `gossamer.bounds.conformal_coverage`; at .05, .1, .2 and .5 too, unless the levels of these shares cross."""
         scores, sure = self._scores(X), self._known().get("_certainty")
         out = np.ones(len(scores))
         if sure is not None:

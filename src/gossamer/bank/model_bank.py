@@ -487,10 +487,11 @@ class ModelBank:
 
     def _wait(self, facts: dict[str, Any]) -> None:
         """Take the rows that wait for labels from the metadata of a file."""
-        if (waiting := facts.get("pending")) is not None:
-            self.pending = Pending.from_bytes(waiting)
-            if self.pending.keyed is False:
-                raise _checks.wrong(self, "pending", "rows that wait with the keys of their models", path)
+        if (stored := facts.get("pending")) is not None:
+            waiting = Pending.from_bytes(stored)
+            if waiting.keyed is False:
+                raise _checks.wrong(self, "pending", "rows that wait with the keys of their models", "rows without keys")
+            self.pending = waiting
 
     def _resume(self, manifest: Manifest) -> None:
         self.offset, self._labels = manifest.offset, manifest.labels

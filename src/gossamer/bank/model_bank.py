@@ -490,7 +490,7 @@ class ModelBank:
         if (stored := facts.get("pending")) is not None:
             waiting = Pending.from_bytes(stored)
             if waiting.keyed is False:
-                raise _checks.wrong(self, "pending", "rows that wait with the keys of their models", "rows without keys")
+                raise _checks.wrong(self, "pending", "rows that wait with the keys of their models", "none of them")
             self.pending = waiting
 
     def _resume(self, manifest: Manifest) -> None:

@@ -47,7 +47,7 @@ LEARNERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-#: Rows of the journal that is replayed, where it is not a million: as many as come between two stored states by default.
+#: Rows of the journal that is replayed, where it is not a million: as many as come between two stored states.
 RECOVERED = {"Auto": 200_000}
 
 

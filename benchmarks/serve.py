@@ -324,12 +324,13 @@ def table(kept: dict[str, Any]) -> str:
                 f"{one['seconds']:.1f} s | {one['bytes_per_row']:.0f} bytes a row | {one['cpu_seconds']:.1f} s in all"
             )
             what = f"recovery of {one['rows']:,} rows, journalled {what}"
-            lines.append(f"| {name}: {what} | {shown} | 30 s | 10 s | {one['load']:.0f} |")
+            must, aim = ("30 s", "10 s") if one["rows"] >= 1_000_000 else ("30 s for 1,000,000", "10 s")
+            lines.append(f"| {name}: {what} | {shown} | {must} | {aim} | {one['load']:.0f} |")
     if "soak" in kept:
         one = kept["soak"]
         first, last = one["rss_kb_after_a_third"] / 1024, one["rss_kb_at_the_end"] / 1024
         p99 = f"p99 {one['p99_ms_first_third']:.0f}, then {one['p99_ms_last_third']:.0f} ms"
-        each = f"{one['requests_per_second_each']:.0f} predictions and rows learned a second"
+        each = f"{one['requests_per_second_each']:.0f} predictions and up to as many rows learned a second"
         what = f"{one['learner']}: soak of {one['seconds'] / 60:.0f} minutes, {each}, {one['requests']:,} requests"
         shown = f"{one['failed']} failed | {p99} | {first:.0f} MB after a third, {last:.0f} MB at the end"
         lines.append(f"| {what} | {shown} | flat | | {np.median(one['load']):.0f} |")

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sqlite3
+import time
 
 import kill_serve
 import load
@@ -35,9 +36,9 @@ def test_the_command_line(forks, tmp_path, capsys):
     port, folder = load.free_port(), tmp_path / "data"
     process = forks.start(folder, port, tmp_path / "first.gsm")
     with Client(f"http://127.0.0.1:{port}") as client:
-        end = 200
-        while not client.models()["models"] and end:
-            end -= 1
+        end = time.monotonic() + 20  # it is listed once it is created, and imported right after
+        while [model["learned"] for model in client.models()["models"]] != [2]:
+            assert time.monotonic() < end
         client.learn("first", [[0.5, 0.5]], ["a"])
         assert client.describe("first")["learned"] == 3
         assert main(["serve", "backup", str(tmp_path / "copy.db"), "--data", str(folder)]) == 0

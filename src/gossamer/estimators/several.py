@@ -114,12 +114,17 @@ def learn_numbers(model: Any, X: Any, y: Floats, sample_weight: Any, time: Any) 
     return np.asarray(scores * deviations + means)
 
 
-def learn_labels(model: Any, X: Any, y: Floats, sample_weight: Any, classes: Any, time: Any) -> Floats:
-    """Learn rows with an indicator matrix of labels; returns the scores made before each."""
+def _check_parameters(model: Any) -> None:
+    """Raise for parameters that several labels do not take."""
     for name in ("cost", "class_weight"):
         if getattr(model, name, None) is not None:
             rule = "None for several labels (`PerTarget` has a model for each)"
             raise _checks.wrong(model, name, rule, getattr(model, name))
+
+
+def learn_labels(model: Any, X: Any, y: Floats, sample_weight: Any, classes: Any, time: Any) -> Floats:
+    """Learn rows with an indicator matrix of labels; returns the scores made before each."""
+    _check_parameters(model)
     if not np.isin(y, LABELS).all():
         raise _checks.wrong(model, "y", "an indicator matrix of 0 and 1 for several labels", y[~np.isin(y, LABELS)][0])
     if classes is not None and not np.isin(np.asarray(classes), LABELS).all():
@@ -184,7 +189,9 @@ def probabilities(model: Any, scores: Floats) -> Floats:
 
 
 def check_links(model: Any, learned: dict[str, Any], learner: Any) -> None:
-    """Validate the links of labels in a file."""
+    """Validate the links of labels in a file, and the parameters of a model that has learned several."""
+    if isinstance(learner.loss, Several):
+        _check_parameters(model)
     links = learned.get("_links")
     if links is None:
         return

@@ -1,4 +1,7 @@
-"""Laws of late labels: a join learns rows in the order of their labels; nothing is lost, and nothing joined twice."""
+"""Laws of late labels: a join learns rows in the order of their labels; nothing is lost, and nothing joined twice.
+
+The file is long because every place where rows wait has the same laws.
+"""
 
 import contextlib
 import copy

@@ -202,7 +202,7 @@ class Classifier(Model, base.MiniBatchClassifier):
         return learned
 
     def _feed(self, learned: Learned, table: Floats, y: Any, weights: Any, t: Any) -> None:
-        if np.ndim(y) == 2 and isinstance(y, np.ndarray):  # several labels at once
+        if isinstance(y, np.ndarray) and y.ndim == 2:  # several labels at once
             super()._feed(learned, table, y, weights, t)
             return
         numbers = {label: i for i, label in enumerate(learned.labels)}

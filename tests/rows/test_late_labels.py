@@ -378,6 +378,10 @@ def test_forged_rows_are_refused():
     for name, value in (("limit", 0), ("ttl", "soon"), ("spill", 3)):
         with pytest.raises(ValueError, match=name):
             Pending(**{name: value})
+    model = SILKRegressor().partial_fit(X, X[:, 0]).keep_pending()
+    model.__dict__["_late"] = None
+    with pytest.raises(ValueError, match="'_late' parameter of SILKRegressor"):
+        gossamer.from_bytes(model.to_bytes())
 
 
 @pytest.mark.parametrize("spill", [False, True], ids=["memory", "sqlite"])

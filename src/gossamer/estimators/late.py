@@ -73,7 +73,7 @@ class LateLabels:
 def check_pending(model: Any, learned: dict[str, Any]) -> None:
     """Raise unless what waits for labels in a file is that."""
     late = learned.get("_late")
-    if late is not None and (not isinstance(late, Pending) or late.keyed):
+    if "_late" in learned and (not isinstance(late, Pending) or late.keyed):
         raise _checks.wrong(model, "_late", "rows that wait for labels", late)
 
 

@@ -20,6 +20,7 @@ from gossamer import (
     NewtonRegressor,
     NORMADetector,
     OnlineScaler,
+    PerTarget,
     RowEncoder,
     SILKClassifier,
     SILKRegressor,
@@ -202,7 +203,7 @@ def clock(model: Any, rows: int) -> dict[str, Any]:
     if all(getattr(step, "half_life", None) is None for step in steps):
         return {}
     last = [0.0]
-    for step in [*steps, *vars(model).get("models_", ())]:
+    for step in [*steps, *(vars(model).get("models_", ()) if isinstance(model, PerTarget) else ())]:
         for inside in [step, *(inner for _, inner in getattr(step, "steps", ()))]:
             known = [vars(inside).get(name) for name in ("_time", "time_")]
             known.append(getattr(vars(inside).get("learner_"), "_time", None))

@@ -323,3 +323,9 @@ def test_forged_states_are_refused():
         fresh = gossamer.mixture.MixedLearner(budget=12)
         with pytest.raises(ValueError, match="must be"):
             fresh._relearn({**good, name: value})
+
+
+def test_numbers_have_one_score():
+    """A score for each class is for classes: a file that asks for it with numbers is refused."""
+    with pytest.raises(ValueError, match="The 'many' parameter of MixedLearner must be one of False"):
+        gossamer.mixture.MixedLearner("regression", many=True)

@@ -73,7 +73,7 @@ def stack(
     >>> numbers, out = new_stack("sign"), np.tile([[1.0], [-1.0]], (500, 1))
     >>> stack("sign", out, 2 * out, np.sign(out[:, 0]), None, numbers, 1e-4)
     >>> out[[0, -2]].round(1).ravel().tolist()
-    [1.0, 5.0]
+    [1.0, 3.5]
     """
     features = FEATURES[kind]
     theta, curvature = numbers[1 : 1 + features], numbers[1 + features :].reshape(features, features)

@@ -26,7 +26,7 @@ SHADES = ("#F3E9A8", "#BFDD8C", "#74C49A", "#3B9FA6", "#2C6F9E", "#3B3F86", "#3A
 #: What the settings of `AutoClassifier` and `AutoRegressor` mean.
 TITLES = {
     "width": "width of the Gaussian; 0: linear", "forgetting": "forgetting; 1: the world stands still",
-    "noise": "noise", "view": "how rows are seen",
+    "noise": "noise", "view": "how rows are seen", "rough": "a Laplace kernel", "smooth": "the logistic loss",
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def weights(
     ...     model = model.partial_fit(X[row : row + 100], y[row : row + 100])
     ...     history.append((row + 100, model.experts_, model.weights_))
     >>> [axes.get_title(loc="left").partition(";")[0] for axes in weights(history).axes]
-    ['width of the Gaussian', 'forgetting', 'noise', 'how rows are seen']
+    ['width of the Gaussian', 'forgetting', 'noise', 'how rows are seen', 'the logistic loss']
     """
     looks = _check(history)
     everybody = [expert for _, experts, _ in looks for expert in experts]
@@ -85,7 +85,8 @@ def draw_weights(axes: Axes, history: Sequence[Look], by: str | None = None) -> 
     for t, (row, (_, _, given)) in enumerate(zip(found, looks, strict=True)):
         np.add.at(totals[:, t], [values.index(value) for value in row], given)
     shades = [SHADES[round(i * (len(SHADES) - 1) / max(1, len(values) - 1))] for i in range(len(values))]
-    named = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    words = {False: "no", True: "yes"}
+    named = [f"{v:g}" if isinstance(v, float) else words[v] if isinstance(v, bool) else str(v) for v in values]
     bands = axes.stackplot([row for row, _, _ in looks], 100 * totals, colors=shades, linewidth=0)
     axes.set_ylim(0, 100)
     axes.set_xlim(looks[0][0], max(looks[-1][0], looks[0][0] + 1))

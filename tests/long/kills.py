@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
+import tempfile
 import time
+from pathlib import Path
+from typing import Any
+
+import killing
 
 
 class Kills:
@@ -40,3 +46,25 @@ class Kills:
         took = f"{time.monotonic() - self.started:.0f} s, seed {self.seed}"
         print(f"{what}: {self.kills} kills in {self.rounds} rounds, {took}; {len(self.findings)} findings")
         return 1 if self.findings else 0
+
+
+def run_rounds(text: str, count: int, work: Any, name: str, most: int = sys.maxsize) -> int:
+    """Kill the work of a test's module at random moments, its cases in turn, each round to its end through at most
+    ``most`` kills; then everything is as in a run that was never stopped."""
+    campaign = Kills(text, count)
+    with tempfile.TemporaryDirectory() as folder, killing.server(work.__file__) as run:
+        whole = {}
+        for case in work.CASES:
+            whole[case] = Path(folder) / f"whole {case}", Path(folder) / f"log {case}"
+            run(case, *whole[case])
+        while campaign.go_on():
+            case = list(work.CASES)[campaign.rounds % len(work.CASES)]
+            with tempfile.TemporaryDirectory(dir=folder) as inside:
+                place, limit = Path(inside), min(campaign.left, most)
+                killed = killing.kill_and_go_on(run, case, place, whole[case], campaign.moments, most=limit)
+                campaign.kills, campaign.rounds = campaign.kills + killed, campaign.rounds + 1
+                try:
+                    work.check_same(case, place / "killed", place / "lines", *whole[case])
+                except AssertionError as error:
+                    campaign.findings.append(f"round {campaign.rounds} ({case}), after {killed} kills: {error}")
+    return campaign.finish(name)

@@ -195,9 +195,8 @@ def join_mixed(blocks: Sequence[Mixed]) -> list[Mixed]:
     return [_join(kinds, found) for kinds, found in runs]
 
 
-def _join(kinds: Sequence[str], blocks: Sequence[Mixed]) -> Mixed:
-    if len(blocks) == 1:
-        return blocks[0]
+def join_lists(blocks: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """The targets, the keys and the weights of several blocks, one after the other; None where no block has them."""
 
     def chain(name: str) -> Any:
         return None if getattr(blocks[0], name) is None else [v for block in blocks for v in getattr(block, name)]
@@ -205,9 +204,16 @@ def _join(kinds: Sequence[str], blocks: Sequence[Mixed]) -> Mixed:
     weights = None
     if any(block.weights is not None for block in blocks):
         weights = [w for block in blocks for w in block.weights or [1.0] * block.count]
+    return chain("y"), chain("keys"), weights
+
+
+def _join(kinds: Sequence[str], blocks: Sequence[Mixed]) -> Mixed:
+    if len(blocks) == 1:
+        return blocks[0]
+    y, keys, weights = join_lists(blocks)
     counts = [block.count for block in blocks]
     cells = [_join_cells(kind, [block.cells[i] for block in blocks], counts) for i, kind in enumerate(kinds)]
-    return Mixed(sum(counts), cells, chain("y"), chain("keys"), None, weights)
+    return Mixed(sum(counts), cells, y, keys, None, weights)
 
 
 def _join_cells(kind: str, parts: Sequence[Cells], counts: Sequence[int]) -> Cells:

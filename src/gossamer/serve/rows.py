@@ -135,14 +135,9 @@ def join_numbers(blocks: Sequence[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
 
-    def chain(name: str) -> Any:
-        return None if getattr(blocks[0], name) is None else [v for block in blocks for v in getattr(block, name)]
-
-    weights = None
-    if any(block.weights is not None for block in blocks):
-        weights = [w for block in blocks for w in block.weights or [1.0] * block.count]
     data = b"".join([block.data for block in blocks])
-    return Block(sum(block.count for block in blocks), data, chain("y"), chain("keys"), None, weights)
+    y, keys, weights = mixed.join_lists(blocks)
+    return Block(sum(block.count for block in blocks), data, y, keys, None, weights)
 
 
 def read_rows(

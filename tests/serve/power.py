@@ -35,9 +35,12 @@ def decode(path):
 
 
 def calls(record):
-    """The calls of a record, in the order in which they ended: name, file, arguments, result."""
+    """The calls of a record that succeeded, in the order in which they ended: name, file, arguments, result.
+
+    A record that ends within a line is of a tracer that was killed: that call did not end.
+    """
     begun = {}
-    for line in record.read_text().splitlines():
+    for line in record.read_text().split("\n")[:-1]:
         if (found := UNFINISHED.match(line)) is not None:
             begun[found[1]] = found[2]
             continue
@@ -45,7 +48,8 @@ def calls(record):
             line = f"{found[1]} {begun.pop(found[1])}{found[3]}"
         if (found := LINE.match(line)) is not None:
             arguments, _, result = found[5].rpartition(" = ")
-            yield found[2], decode(found[4]), arguments, result
+            if result.isdecimal():  # neither an error, nor "?" of a process that was killed
+                yield found[2], decode(found[4]), arguments, int(result)
 
 
 class Disk:
@@ -100,7 +104,7 @@ def moments(record, folder):
                 data, cut = BYTES.search(arguments).groups()
                 assert cut is None, "strace has cut a write"
                 offset = int(arguments.rstrip(" )").rpartition(", ")[2])
-                disk.write(file, offset, unescape(data)[: int(result)])
+                disk.write(file, offset, unescape(data)[:result])
             elif name == "ftruncate":
                 disk.truncate(file, int(re.search(r", (\d+)\)", arguments)[1]))
             elif name in ("fdatasync", "fsync"):
@@ -108,5 +112,5 @@ def moments(record, folder):
                 disk.sync(file)
                 yield disk, sent
         elif path.startswith(("TCP:", "socket:")) and name in ("write", "writev", "sendto", "sendmsg"):
-            sent += b"".join(unescape(data) for data, _ in BYTES.findall(arguments))
+            sent += b"".join(unescape(data) for data, _ in BYTES.findall(arguments))[:result]
             yield disk, sent

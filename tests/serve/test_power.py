@@ -62,3 +62,30 @@ def enumerate_moments(record, folder):
     for number, (disk, sent) in enumerate(power.moments(record, folder)):
         answers = re.findall(rb'\{"seq":\d+,"rows":\d+,"learned":\d+\}', sent)
         yield disk.after_loss(rng, (0.0, 0.5, 1.0)[number % 3]), sum(json.loads(answer)["rows"] for answer in answers)
+
+
+def test_a_record_may_end_anywhere(tmp_path):
+    """A tracer that is killed leaves half a line: every beginning of a record is read, of calls that ended."""
+    database, wal, answer = tmp_path / "gossamer.db", tmp_path / "gossamer.db-wal", b'{"seq":1,"rows":1,"learned":1}'
+    lines = [
+        rf'7 pwrite64(3<{wal}>, "\x61\x62", 2, 0) = 2',
+        rf'8 pwrite64(4<{database}>, "\x63", 1, 4096 <unfinished ...>',
+        rf"7 fdatasync(3<{wal}>) = 0",
+        "8 <... pwrite64 resumed>) = 1",
+        rf"8 ftruncate(4<{database}>, 8) = 0",
+        rf'7 sendto(5<TCP:[127.0.0.1:1->127.0.0.1:2]>, "{hexadecimal(answer)}", 30, 0, NULL, 0) = -1 EAGAIN (later)',
+        rf'7 sendto(5<TCP:[127.0.0.1:1->127.0.0.1:2]>, "{hexadecimal(answer)}", 30, 0, NULL, 0) = 30',
+        rf'7 pwrite64(3<{wal}>, "\x64", 1, 2) = ?',
+        rf"8 fsync(4<{database}>) = 0",
+    ]
+    whole = "\n".join(lines) + "\n"
+    record, seen = tmp_path / "record", []
+    for size in range(len(whole) + 1):
+        record.write_text(whole[:size])
+        seen.append([acknowledged for _, acknowledged in enumerate_moments(record, tmp_path)])
+    assert seen[-1] == [0, 0, 1, 1, 1]
+    assert all(seen[-1][: len(found)] == found for found in seen)
+
+
+def hexadecimal(data):
+    return "".join(rf"\x{byte:02x}" for byte in data)

@@ -269,6 +269,11 @@ class Learner(Stored):
         scores = self._query(lambda machine: machine.score(X, average, room), nothing)
         return self._flat(scores if len(scores) else np.zeros((len(X), scores.shape[1]))), levels
 
+    def score_validated(self, X: Any) -> Floats:
+        """`score` for a caller that has validated the rows, and holds a lock where one is needed."""
+        machine = self._machine
+        return self.score(X) if machine is None else self._flat(machine.score(X, False))
+
     def score_one(self, x: Any) -> Any:
         """f(x) for one example."""
         try:

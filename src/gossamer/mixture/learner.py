@@ -330,9 +330,11 @@ class MixedLearner(Learner):
     ) -> tuple[Any, Any]:
         """The scores of one expert, and its variances if they are for numbers."""
         learner, valued = expert.learner, self.kind == "value"
+        validates = self._is_fixed or self.half_life is not None  # a kernel or a clock of its own
         if y is None or expert.asleep:
-            return learner.score(rows), learner.variance(rows) if valued else None
-        if self._is_fixed or self.half_life is not None:
+            scores = learner.score(rows) if validates else learner.score_validated(rows)
+            return scores, learner.variance(rows) if valued else None
+        if validates:
             time = None if learner.half_life is None else times
             if valued:
                 return learner.learn_with_variance(rows, y, weights, time=time)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -23,6 +24,7 @@ from gossamer.serve.served import Served
 if TYPE_CHECKING:
     from gossamer.serve.hub import Hub
 
+Result = TypeVar("Result")
 #: The name of a model: it stands in paths of the API.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 #: Changes that look at stored states, or replace what the rows are: each is a group of its own.
@@ -184,10 +186,19 @@ def apply_all(hub: Hub, entries: Sequence[Entry]) -> Iterator[tuple[list[int], l
             waiting.setdefault(entry.model, []).append(place)
             continue
         if entry.model in waiting:
-            yield _learn(hub, waiting.pop(entry.model), entries)
-        yield [place], [_apply(hub, entry)]
+            yield _timed(hub, entry, _learn, waiting.pop(entry.model), entries)
+        yield [place], [_timed(hub, entry, _apply, entry)]
     for places in waiting.values():
-        yield _learn(hub, places, entries)
+        yield _timed(hub, entries[places[0]], _learn, places, entries)
+
+
+def _timed(hub: Hub, entry: Entry, apply: Callable[..., Result], *given: Any) -> Result:
+    """Apply entries of one model; how long that takes is what a replay of them will take."""
+    begun = time.thread_time()
+    made = apply(hub, *given)
+    if (served := hub.by_number.get(entry.model)) is not None:
+        served.learning_seconds += time.thread_time() - begun
+    return made
 
 
 def _learn(hub: Hub, places: list[int], entries: Sequence[Entry]) -> tuple[list[int], list[Any]]:

@@ -18,7 +18,7 @@ from gossamer.serve.changes import Shadow, Work
 from gossamer.serve.journal import DamagedError, Entry, Journal, Stored
 from gossamer.serve.limits import Limits
 from gossamer.serve.problems import BusyError, ConflictError, NotFoundError, Problem, ReadOnlyError
-from gossamer.serve.recovery import recover
+from gossamer.serve.recovery import choose_due, recover
 from gossamer.serve.rows import digest
 from gossamer.serve.served import Served
 
@@ -136,8 +136,8 @@ class Hub:
             self._wake.clear()
             while self._queue:
                 self._serve_group()
-            if self.state == "ready":
-                self._guard(self._keep)
+                self._keep_ready()
+            self._keep_ready()
         if self.state == "ready":
             self._guard(lambda: self.snapshot(list(self._dirty)))
         self.state, self.reason = "stopped", "the server has stopped"
@@ -252,15 +252,14 @@ class Hub:
 
     # ------------------------------------------------------------------------------------------- snapshots and failures
 
+    def _keep_ready(self) -> None:
+        if self.state == "ready":
+            self._guard(self._keep)
+
     def _keep(self) -> None:
-        """Store the models that have changed much or long ago; write answers that nothing else carried."""
-        now = time.monotonic()
-        due = []
-        for number, since in self._dirty.items():
-            served = self.by_number.get(number)
-            if served is not None:
-                many = abs(served.rows - served.stored_rows) >= self.limits.snapshot_rows
-                due += [number] if many or now - since >= self.limits.snapshot_seconds else []
+        """Store the models that are due; write answers that nothing else carried."""
+        changed = [(served, since) for n, since in self._dirty.items() if (served := self.by_number.get(n)) is not None]
+        due = choose_due(changed, self.limits, time.monotonic())
         if due:
             self.snapshot(due)
         elif len(self._answers) > 1000:
@@ -276,12 +275,16 @@ class Hub:
         """Store models as they are now, and trim the journal. On the writer thread only."""
         models = [self.by_number[number] for number in numbers if number in self.by_number]
         now = max(time.time(), self.journal.last_time)
-        states = [Stored(m.number, m.seq, self.journal.seq, now, label, m.dump()) for m in models]
+        states = []
+        for served in models:
+            begun = time.thread_time()
+            states.append(Stored(served.number, served.seq, self.journal.seq, now, label, served.dump()))
+            served.storing_seconds = time.thread_time() - begun
         self.journal.store(states, self._answers)
         self._answers = []
         self.counts["snapshots"] += len(states)
         for served in models:
-            served.stored_rows = served.rows
+            served.stored_rows, served.learning_seconds = served.rows, 0.0
         clean = [number for number in self.by_number if number not in self._dirty or number in numbers]
         limits = self.limits
         self.counts["trimmed"] += self.journal.trim(clean, limits.snapshots, limits.keep_entries, limits.requests)

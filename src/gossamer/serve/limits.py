@@ -39,6 +39,7 @@ class Limits:
     connections : the most open connections.
     header_seconds, body_seconds : the longest time until a request's headers, and its body, are complete.
     snapshot_rows, snapshot_seconds : a model that has learned so many rows, or has changed so long ago, is stored.
+    replay_seconds : of learning that a recovery may have to do again, over all models; beyond it models are stored.
     snapshots : stored states kept for each model; the journal is kept from the oldest of them on.
     keep_entries : journal entries kept in any case.
     requests : request ids remembered, over all models.
@@ -58,6 +59,7 @@ class Limits:
     body_seconds: int = 60
     snapshot_rows: int = 200_000
     snapshot_seconds: int = 300
+    replay_seconds: int = 5
     snapshots: int = 3
     keep_entries: int = 0
     requests: int = 1_000_000

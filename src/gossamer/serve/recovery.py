@@ -1,12 +1,15 @@
-"""Recovery: the newest good state of each model, then the journal after it, to the same bytes as without a stop."""
+"""Recovery: the newest good state of each model, then the journal after it, to the same bytes as without a stop; and
+when a model is stored, so that this does not take long."""
 
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gossamer.serve import changes
 from gossamer.serve.journal import DamagedError, Entry
+from gossamer.serve.limits import Limits
 from gossamer.serve.served import Served
 
 if TYPE_CHECKING:
@@ -14,6 +17,30 @@ if TYPE_CHECKING:
 
 #: Entries, and bytes of them, that are read and applied together.
 BATCH, BATCH_BYTES = 20_000, 64 * 2**20
+#: A model is stored to shorten a replay only after it has learned for so many times the time that storing it takes.
+LEARNING_PER_STORING = 20.0
+
+
+def choose_due(changed: Sequence[tuple[Served, float]], limits: Limits, now: float) -> list[int]:
+    """The numbers of the models to store, of those that have changed since some time.
+
+    Those that have learned many rows, or have changed long ago. And if a replay of all would take longer than it may,
+    those that would take most of it, until half of that is left; storing costs a small share of learning.
+    """
+    due = []
+    for served, since in changed:
+        many = abs(served.rows - served.stored_rows) >= limits.snapshot_rows
+        due += [served.number] if many or now - since >= limits.snapshot_seconds else []
+    rest = sum(served.learning_seconds for served, _ in changed)
+    if rest < limits.replay_seconds:
+        return due
+    for served in sorted((served for served, _ in changed), key=lambda served: -served.learning_seconds):
+        if rest <= limits.replay_seconds / 2:
+            break
+        if served.learning_seconds >= LEARNING_PER_STORING * served.storing_seconds:
+            rest -= served.learning_seconds
+            due += [] if served.number in due else [served.number]
+    return due
 
 
 def recover(hub: Hub) -> None:

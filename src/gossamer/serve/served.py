@@ -28,9 +28,9 @@ from gossamer.serve.rows import AnyBlock, decode_block, join
 
 #: A piece of a batch takes between these times, in seconds of the processor, and has so many rows at least: predictions
 #: wait for one piece at most. The first is for a model that was asked for predictions within `ASKED` seconds.
-PIECES = (0.0006, 0.002, 8), (0.001, 0.003, 32)
+PIECES = (0.0006, 0.002, 8), (0.005, 0.015, 128)
 ASKED = 1.0
-#: The most rows of a piece, and of a model's first piece, which may decide its kernel.
+#: The most rows of a piece, and of a model's first piece, which may decide its kernel. All sizes are powers of 2.
 MOST, FIRST = 4096, 256
 
 
@@ -53,6 +53,8 @@ class Served:
         self.rows = 0  # rows learned
         self.seq = 0  # the last entry of this model
         self.stored_rows = 0  # rows when it was last stored
+        self.learning_seconds = 0.0  # of the processor, for all entries since it was last stored
+        self.storing_seconds = 0.0  # of the processor, the last time
         self.meter = Meter(self.facts.task or "")
         self.pending: dict[Key, tuple[bytes, Any, bool]] = {}  # id -> row, the prediction shown, whether there was one
         self.latest: deque[list[Any]] = deque(maxlen=LATEST)
@@ -97,14 +99,14 @@ class Served:
     def _piece(self, first_block: int, first: int) -> int:
         if self.rows == 0 and first == 0:  # does not depend on what else was learned with it
             return min(first_block, FIRST)
-        return self.piece
+        return self.piece - self.rows % self.piece  # a mixture works in blocks of its rows: pieces end where they do
 
     def _adapt(self, rows: int, seconds: float) -> None:
         """Make pieces larger while a full one is quick, and smaller when one takes long."""
         shortest, longest, fewest = PIECES[_time.monotonic() - self.asked > ASKED]
         if seconds > longest:
-            self.piece = max(fewest, min(self.piece, rows) // 2)
-        elif seconds < shortest and rows >= self.piece:
+            self.piece = max(fewest, self.piece // 2)
+        elif seconds < shortest and rows == self.piece:
             self.piece = min(MOST, self.piece * 2)
 
     def _start(self, block: AnyBlock) -> None:

@@ -105,6 +105,12 @@ class Learner(Stored):
         self._own_rates = own_rates(self.rule)
         self._use(None)
 
+    def twin(self) -> Learner:
+        """Another learner of the same parts and options, of one that has learned nothing: nothing is checked again."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
     @property
     def _machine(self) -> Machine | None:
         """The engine, None before the first row. For a large model from a file, it is built at its first use."""

@@ -1,5 +1,8 @@
 """What a bank keeps outside itself: bytes of models, snapshots, files; damaged ones are refused."""
 
+import contextlib
+import json
+import sqlite3
 import zlib
 
 import numpy as np
@@ -10,7 +13,7 @@ from sklearn.base import clone
 from test_bank import KEYS, keyed
 from test_estimators import ADDITIVE, FOUND, MANY, data, made, name_of
 
-from gossamer import NewtonRegressor, OnlineScaler, SILKClassifier, SILKRegressor, _core, pipeline
+from gossamer import NewtonRegressor, OnlineScaler, SILKClassifier, SILKDetector, SILKRegressor, _core, pipeline
 from gossamer.bank import ModelBank
 from gossamer.bank.compact import HEAD, INVERSE, MAGIC
 from gossamer.budgets import Oldest, Project
@@ -261,3 +264,18 @@ def test_parameters():
     bank.learn(["a"], [[1.0]], [1.0])
     with pytest.raises(ValueError, match="features"):
         bank.learn(["a"], [[1.0, 2.0]], [1.0])
+
+
+@pytest.mark.parametrize("model", [SILKRegressor(Gaussian(0.5), budget=9), SILKDetector(Gaussian(0.5), budget=9)])
+def test_labels_are_of_classifiers(model, tmp_path):
+    """A file of other models that has labels is none that a bank has made."""
+    path = tmp_path / "bank"
+    with ModelBank(model, path=path) as bank:
+        bank.learn(keyed(60), *data(type(model), count=60))
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        (text,) = file.execute("SELECT value FROM facts WHERE name = 'bank'").fetchone()
+        told = {**json.loads(text), "labels": [1, 2, 3]}
+        file.execute("UPDATE facts SET value = ? WHERE name = 'bank'", (json.dumps(told),))
+    for read in (ModelBank.restore, lambda path: ModelBank(model, path=path)):
+        with pytest.raises(ValueError, match="without labels"):
+            read(path)

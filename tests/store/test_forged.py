@@ -204,3 +204,28 @@ def test_estimators_that_wait():
     assert np.array_equal(again.predict(X), model.predict(X))
     assert np.array_equal(again.predict_learn(X[:9], X[:9, 1]), model.predict_learn(X[:9], X[:9, 1]))
     assert again.to_bytes() == model.to_bytes()
+
+
+def test_nodes_of_any_shape():
+    """Whatever stands in the entries of a node: a value, or a sentence that says what it must be."""
+    rng = np.random.default_rng(0)
+    junk = [None, True, 0, -1, 2**70, 0.5, "", "inf", "<f8", "<U3", "Gaussian", [], [[]], [1], [1, 2, 3], [[1, 2]], {}]
+    junk += [
+        [["a", 1], ["a", 2]],
+        [["a"]],
+        [["a", 1, 2]],
+        [[[], 1]],
+        {"type": "dict"},
+        {"type": "float", "value": "nan"},
+    ]
+    refused: list[str] = []
+    entries = ("items", "value", "dtype", "index", "shape", "class", "parameters", "learned")
+    for _ in range(20_000):
+        node = {name: junk[rng.integers(len(junk))] for name in entries if rng.random() < 0.7}
+        decoder = nodes.Decoder([np.zeros(2), np.zeros(())])
+        try:
+            decoder.value({"type": nodes.KINDS[rng.integers(len(nodes.KINDS))], **node})
+        except ValueError as error:
+            refused.append(str(error))
+    assert 10_000 < len(refused) < 20_000
+    assert [error for error in refused if " must be " not in error] == []

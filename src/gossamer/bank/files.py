@@ -83,25 +83,23 @@ def open_file(path: str) -> sqlite3.Connection:
         return file
 
 
-def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Iterator[tuple[Any, bytes]]]:
-    """The metadata and the models of a file that no bank has open; it is only read."""
+@contextlib.contextmanager
+def read_file(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Iterator[tuple[Any, bytes]]]]:
+    """The metadata and the models of a file that no bank has open; it is only read, and closed at the end."""
     name = os.fspath(path)
     if not os.path.isfile(name):
         raise _checks.wrong("ModelBank", "path", "the name of a file", name)
     address = f"{pathlib.Path(name).resolve().as_uri()}?mode=ro"
-    with _connect(name, address, uri=True) as (file, stack):
+    with _connect(name, address, uri=True) as (file, _):
         _check_schema(file, name)
-        facts = dict(file.execute("SELECT name, value FROM facts"))
-        stack.pop_all()
-        return facts, _models(file, name)
+        yield dict(file.execute("SELECT name, value FROM facts")), _models(file, name)
 
 
 def _models(file: sqlite3.Connection, name: str) -> Iterator[tuple[Any, bytes]]:
-    with contextlib.closing(file):
-        try:
-            yield from file.execute("SELECT key, state FROM models ORDER BY id")
-        except FAILURES as error:
-            raise failure(error, name) from None
+    try:
+        yield from file.execute("SELECT key, state FROM models ORDER BY id")
+    except FAILURES as error:
+        raise failure(error, name) from None
 
 
 def is_storable(key: Any) -> bool:

@@ -424,22 +424,22 @@ class ModelBank:
         threads: int | None = None, errors: str = "raise",
     ) -> ModelBank:  # fmt: skip
         """A bank from a `snapshot`, which is only read; ``into`` is the ``path`` of the new bank."""
-        facts, models = read_file(path)
-        manifest = Manifest.read(os.fspath(path), facts)
-        own: dict[str, Any] = {"classes": manifest.classes, "targets": manifest.targets}
-        bank = cls(manifest.model, memory, into, threads, errors=errors, **own)
-        try:
-            if len(bank):
-                raise _checks.wrong(cls.__name__, "into", "a file that does not exist yet", into)
-            bank._resume(manifest)
-            for key, data in models:
-                bank.put(key, data)
-            bank._wait(facts)
-            if into is not None:
-                bank.commit()
-        except BaseException:
-            bank.close()
-            raise
+        with read_file(path) as (facts, models):
+            manifest = Manifest.read(os.fspath(path), facts)
+            own: dict[str, Any] = {"classes": manifest.classes, "targets": manifest.targets}
+            bank = cls(manifest.model, memory, into, threads, errors=errors, **own)
+            try:
+                if len(bank):
+                    raise _checks.wrong(cls.__name__, "into", "a file that does not exist yet", into)
+                bank._resume(manifest)
+                for key, data in models:
+                    bank.put(key, data)
+                bank._wait(facts)
+                if into is not None:
+                    bank.commit()
+            except BaseException:
+                bank.close()
+                raise
         return bank
 
     @exclusive
@@ -494,6 +494,8 @@ class ModelBank:
             self.pending = waiting
 
     def _resume(self, manifest: Manifest) -> None:
+        if manifest.labels and self._task != "classification":
+            raise _checks.wrong(self, "path", "a file without labels where the models are no classifiers", "labels")
         self.offset, self._labels = manifest.offset, manifest.labels
         if manifest.names is not None:
             self.feature_names_in_ = np.array(manifest.names, dtype=object)

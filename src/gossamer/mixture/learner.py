@@ -129,6 +129,7 @@ class MixedLearner(Learner):
         self._use(None)
         self._rows, self._births, self._known = 0, 0, self.classes or 0
         self._units = (1.0,) * len(VIEWS)
+        self._blank: dict[tuple[Setting, float], Learner] = {}  # experts to start from
         self._experts: list[Expert] = []
         self._weights = self._new_weights(0)
         self._scaling = Scaling.of_width(0)
@@ -272,13 +273,18 @@ class MixedLearner(Learner):
         self._width, self._dtype = width, dtype
         self._points, self._awake = fit_limits(self.size, self.awake, min(width, WIDEST), self.memory, self.time)
         self.budget = Project(self._points)
+        self._blank = {}
 
     def _new(self, setting: Setting, trial: int = 0) -> Expert:
         unit, family = self._units[VIEWS.index(setting.view)], self._fixed
-        if isinstance(family, Kernel) and self._width is not None:
-            family = _for_scaled(family, self._width)
-        half_life = None if self.half_life is None else self.half_life.seconds
-        return Expert(setting, setting.learner(unit, self.expert_loss, self._points, family, half_life), trial)
+        made = self._blank.get((setting, unit))
+        if made is None:
+            if isinstance(family, Kernel) and self._width is not None:
+                family = _for_scaled(family, self._width)
+            half_life = None if self.half_life is None else self.half_life.seconds
+            made = setting.learner(unit, self.expert_loss, self._points, family, half_life)
+            self._blank[setting, unit] = made
+        return Expert(setting, made.twin(), trial)
 
     def _look(self, X: Array) -> Views:
         """Rows as experts see them now."""
@@ -658,12 +664,13 @@ class MixedLearner(Learner):
         self._take(MixedState(**learned, settings=settings, experts=[], kind=self.kind), experts)
 
     def __getstate__(self) -> dict[str, Any]:
-        hidden = ("_made", "_waiting", "_longest", "learn_fast", "score_fast")
+        hidden = ("_made", "_waiting", "_longest", "learn_fast", "score_fast", "_blank")
         return run_shared(self, lambda: {k: v for k, v in self.__dict__.items() if k not in hidden})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # joblib hands out arrays that cannot be written
         self.__dict__.update({k: np.array(v) if isinstance(v, np.ndarray) else v for k, v in state.items()})
+        self._blank = {}
         self._use(None)
 
     def __repr__(self) -> str:

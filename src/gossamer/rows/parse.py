@@ -28,6 +28,8 @@ SIGNS = re.compile(r"[$€£¥%]")
 #: The pairs of words for true and false.
 TRUTHS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("on", "off"))
 TRUTH = {word: float(value == 0) for pair in TRUTHS for value, word in enumerate(pair)}
+#: The commonest form of timestamps.
+PLAIN_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{3}|\.\d{6})?", re.ASCII)
 #: The formats of timestamps besides ISO 8601.
 FORMATS = tuple(
     date + time
@@ -81,11 +83,12 @@ def parse_time(text: str, form: str = "") -> float:
 
 
 def parse_times(values: Sequence[str], form: str = "") -> Sequence[float]:
-    """`parse_time` of many texts; those that all look like ISO 8601 together."""
-    plain = not form and all(19 <= len(v) <= 26 and v[4] == "-" and v[13] == ":" for v in values)
-    if plain and not any(v[-1] == "Z" or "+" in v or v.count("-") > 2 for v in values):
+    """`parse_time` of many texts; those that are all in the commonest form together."""
+    if not form and all(map(PLAIN_TIME.fullmatch, values)):
         try:
-            return list((np.array(values, dtype="datetime64[us]").astype(np.int64) / 1e6).tolist())
+            microseconds = np.array(values, dtype="datetime64[us]").astype(np.int64)
+            if np.abs(microseconds).max(initial=0) < 2**53:  # beyond, they are no floats
+                return list((microseconds / 1e6).tolist())
         except ValueError:
             pass
     return [parse_time(value, form) for value in values]

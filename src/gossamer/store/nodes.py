@@ -224,7 +224,10 @@ class Decoder:
         return list(_expect(_expect(self.value(node["items"], depth), np.ndarray).tolist(), list))
 
     def _dict(self, node: Any, depth: int) -> dict[Any, Any]:
-        items = [(self.value(key, depth), self.value(value, depth)) for key, value in _expect(node["items"], list)]
+        pairs = [_expect(pair, list) for pair in _expect(node["items"], list)]
+        if any(len(pair) != 2 for pair in pairs):
+            raise _bad("a dict of keys and values", "others")
+        items = [(self.value(key, depth), self.value(value, depth)) for key, value in pairs]
         found = dict(items)
         if len(found) != len(items):
             raise _bad("a dict whose keys differ", f"{len(items)} of {len(found)} different keys")

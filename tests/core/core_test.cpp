@@ -15,6 +15,7 @@
 #include "trees/additive.hpp"
 #include "core_bank.hpp"
 #include "core_hashes.hpp"
+#include "core_mixture.hpp"
 #include "core_moves.hpp"
 #include "core_sparse.hpp"
 #include "core_stream.hpp"
@@ -525,6 +526,7 @@ int main(int count, char** words) {
     errors();
     failures +=
         test_trees() + test_ranking() + test_moves() + test_video() + test_bank() + test_sparse() + test_stream();
+    failures += test_mixture();
     std::fprintf(stderr, "%d learners on %s, %d failures\n", runs, tiles<double>().name, failures);
     return failures == 0 ? 0 : 1;
 }

@@ -27,6 +27,7 @@ from gossamer import (
     AdditiveRegressor,
     AutoClassifier,
     KernelPerceptron,
+    Learner,
     NewtonClassifier,
     NORMADetector,
     SILKClassifier,
@@ -35,6 +36,7 @@ from gossamer import (
 from gossamer.bank import ModelBank
 from gossamer.budgets import Forgetron, Fourier, Merge, Nystrom, Oldest, Project, Random, Smallest
 from gossamer.kernels import Gaussian
+from gossamer.mixture.learner import MixedLearner
 from gossamer.rules.newton import square
 
 CHUNK = 50_000
@@ -119,11 +121,20 @@ def lost(model: Any, target: str, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def faults(model: Any) -> Iterator[str]:
-    """What is no longer exact in the state of an estimator."""
+    """What is no longer exact in the state of an estimator; of a mixture, of all its experts."""
     learner = getattr(model, "learner_", None)
-    if learner is None or learner.backend == "native trees":
-        return
+    if isinstance(learner, MixedLearner):
+        for _, _, expert in learner.experts():
+            yield from inexact(expert)
+    elif learner is not None and learner.backend != "native trees":
+        yield from inexact(learner)
+
+
+def inexact(learner: Learner) -> Iterator[str]:
+    """What is no longer exact in the state of a learner."""
     state = learner.state()
+    if state is None:
+        return
     points, packed = state.points, state.budget.get("inverse")
     kernel = state.kernel
     if not isinstance(points, np.ndarray) or points.ndim != 2:

@@ -1,0 +1,296 @@
+"""The experts of a mixture: how they are asked, and how some start while others are retired.
+
+`gossamer.mixture.roster` has the rules and the numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from gossamer import _core
+from gossamer._locks import as_worker
+from gossamer._sparse import SparseRows, squared_norms, stack
+from gossamer._typing import Array, Floats
+from gossamer.budgets import Project
+from gossamer.clock import HalfLife, elapse
+from gossamer.kernels import Kernel
+from gossamer.learner import Learner
+from gossamer.losses import Loss
+from gossamer.mixture import roster
+from gossamer.mixture.costs import fit_limits
+from gossamer.mixture.roster import EVERY, Expert
+from gossamer.mixture.settings import (
+    QUICK,
+    Setting,
+    all_settings,
+    first_settings,
+    median_distance,
+    neighbours,
+    young_settings,
+)
+from gossamer.mixture.views import VIEWS, Scaling, Views
+from gossamer.mixture.weights import Weights
+
+#: The most features of rows of which all features are kept.
+WIDEST = 2**16
+
+
+class Panel(Learner):
+    """A learner that is made of experts: those of now, their weights, and the last rows, which newcomers learn."""
+
+    task: str
+    kind: str  # of the opinions: "sign", "class", "value" or "quantile"
+    size: int
+    awake: int
+    scale: bool
+    share: float
+    quantile: float | None
+    memory: float | None
+    time: float | None
+    many: bool
+    n_jobs: int
+    expert_loss: Loss
+    _fixed: Any  # the family of kernels, or the kernel
+    _mixed: bool
+    _rows: int
+    _births: int
+    _known: int
+    _units: tuple[float, ...]
+    _experts: list[Expert]
+    _weights: Weights
+    _blank: dict[tuple[Setting, float], Learner]  # experts that have learned nothing: others are their twins
+    _scaling: Scaling
+    _moments: tuple[float, float, float, float]
+    _memory_rows: Any
+    _memory_targets: Floats
+    _memory_weights: Floats
+    _memory_times: Floats
+
+    def _new_weights(self, experts: int) -> Weights:
+        return Weights(self.kind, experts, self.share, 0.5 if self.quantile is None else self.quantile)
+
+    def _settled(self) -> Floats:
+        """Which experts are stacked: those that are neither on trial nor asleep."""
+        return np.array([float(not expert.trial and not expert.asleep) for expert in self._experts])
+
+    def _link_fades(self, times: Floats | None, last: float | None) -> Floats | None:
+        """What time leaves of the links before each row: by rows they forget half as fast as the middle expert."""
+        if times is None or self.half_life is None:
+            return None
+        return elapse(self, HalfLife(2.0 * self.half_life.seconds), last, times)[0]
+
+    def _open(self, X: Array) -> None:
+        """The first experts, with the distances that scaled rows usually have."""
+        width = X.shape[1]
+        self._fit_rows(width, X.dtype)
+        self._scaling = Scaling.of_width(0 if isinstance(X, SparseRows) else width)
+        self._memory_rows = X[:0].copy()
+        norm = float(squared_norms(X[:1].astype(np.float64))[0]) or 1.0
+        self._units = (2.0 * width, 2.0 * width, norm) if self.scale else (norm, norm, norm)
+        self._experts = [self._new(setting) for setting in first_settings(self.task)]
+        self._weights = self._new_weights(len(self._experts))
+
+    def _fit_rows(self, width: int, dtype: Any) -> None:
+        self._width, self._dtype = width, dtype
+        self._points, self._awake = fit_limits(self.size, self.awake, min(width, WIDEST), self.memory, self.time)
+        self.budget = Project(self._points)
+        self._blank = {}
+
+    def _new(self, setting: Setting, trial: int = 0) -> Expert:
+        unit, family = self._units[VIEWS.index(setting.view)], self._fixed
+        made = self._blank.get((setting, unit))
+        if made is None:
+            if isinstance(family, Kernel) and self._width is not None:
+                family = for_scaled(family, self._width)
+            half_life = None if self.half_life is None else self.half_life.seconds
+            made = setting.learner(unit, self.expert_loss, self._points, family, half_life)
+            self._blank[setting, unit] = made
+        return Expert(setting, made.twin(), trial)
+
+    def _look(self, X: Array) -> Views:
+        """Rows as experts see them now."""
+        return self._scaling.look(X) if self.scale else Views(X)
+
+    def _scaled_targets(self, y: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Targets in units of their own, and the mean and the deviation known before each."""
+        if self.task != "regression":
+            return y, y, y
+        out = np.empty((3, len(y)))
+        self._moments = _core.follow_targets(self._moments, y, weights, out)
+        return out[0], out[1], out[2]
+
+    def _target_units(self) -> tuple[float, float]:
+        total, first, sums, squares = self._moments
+        return (first + sums / total, math.sqrt(squares / total)) if total > 0 else (0.0, 0.0)
+
+    def _ask(
+        self,
+        experts: list[Expert],
+        views: Views,
+        y: Floats | None,
+        weights: Floats | None = None,
+        times: Floats | None = None,
+    ) -> tuple[Floats, Floats | None]:
+        """The scores of experts for each row, (experts, rows, outputs), and their variances. With ``y`` those who are
+        awake learn each row after they were asked."""
+        outputs = (self._known if y is None else max(int(y.max()) + 1, self._known)) if self.many else 1
+        scores = np.full((len(experts), len(views), outputs), -np.inf)
+        variances = np.empty((len(experts), len(views))) if self.kind == "value" else None
+        for view in {expert.setting.view for expert in experts}:
+            views.of(view)  # made here: threads only read
+
+        def ask(place: int) -> None:
+            expert = experts[place]
+            found, variance = self._ask_one(expert, views.of(expert.setting.view), y, weights, times)
+            if variances is not None:
+                variances[place] = variance + expert.setting.noise
+            if not self.many:
+                scores[place, :, 0] = found
+            elif expert.learner.steps:
+                scores[place, :, : found.shape[1]] = found
+
+        _run(ask, len(experts), self.n_jobs)
+        return scores, variances
+
+    def _ask_one(
+        self, expert: Expert, rows: Any, y: Floats | None, weights: Floats | None, times: Floats | None
+    ) -> tuple[Any, Any]:
+        """The scores of one expert, and its variances if they are for numbers."""
+        learner, valued = expert.learner, self.kind == "value"
+        validates = self._is_fixed or self.half_life is not None  # a kernel or a clock of its own
+        if y is None or expert.asleep:
+            scores = learner.score(rows) if validates else learner.score_validated(rows)
+            return scores, learner.variance(rows) if valued else None
+        if validates:
+            time = None if learner.half_life is None else times
+            if valued:
+                return learner.learn_with_variance(rows, y, weights, time=time)
+            return learner.learn(rows, y, weights, time=time), None
+        batch = learner.learn_validated(rows, y, weights, None, valued)
+        return batch.scores if self.many else batch.scores[:, 0], batch.variances
+
+    def _remember(self, X: Array, y: Floats, weights: Floats | None, times: Floats | None) -> None:
+        own = np.ones(len(y)) if weights is None else weights
+        most = roster.MEMORY
+        self._memory_rows = stack([self._memory_rows, X])[-most:]
+        self._memory_targets = np.concatenate([self._memory_targets, y])[-most:]
+        self._memory_weights = np.concatenate([self._memory_weights, own])[-most:]
+        if times is not None:
+            self._memory_times = np.concatenate([self._memory_times, times])[-most:]
+            self._time = float(times[-1])
+
+    def _recall(self) -> tuple[Views, Floats, Floats, Floats | None]:
+        """The rows remembered, their targets and weights, all in the present units; and their times."""
+        y = self._memory_targets
+        if self.task == "regression":
+            mean, deviation = self._target_units()
+            y = (y - mean) / deviation if deviation > 0 else np.zeros(len(y))
+        times = None if self.half_life is None else self._memory_times
+        return self._look(self._memory_rows), y, self._memory_weights, times
+
+    def _start_all(self) -> None:
+        """All settings start: the distances between rows are known now, and the rows so far are learned anew."""
+        views, y, weights, times = self._recall()
+        self._units = tuple(median_distance(views.of(view)) for view in VIEWS)
+        two = self.kind == "sign"
+        found = all_settings(self.task, views.plain.shape[1], self.scale, self._is_fixed, self._mixed, two)
+        self._experts = [self._new(setting) for setting in found]
+        before, self._weights = self._weights, self._new_weights(len(found))
+        self._weights.stack = before.stack
+        scores, variances = self._ask(self._experts, views, y, weights, times)
+        self._weights.learn(scores, variances, y, weights, self._link_fades(times, None))
+
+    @property
+    def _is_fixed(self) -> bool:
+        return isinstance(self._fixed, Kernel)
+
+    def _change_roster(self) -> None:
+        """Retire experts and start others."""
+        row, mixed = self._rows, self._weights
+        self._wake()
+        patient = self.kind == "quantile"
+        self._keep(roster.survivors(self._experts, mixed.weights, mixed.credits, row, self._awake, patient))
+        for expert in self._experts:
+            if expert.trial <= row:
+                expert.trial = 0
+        if row < roster.FIRST_YOUNG:
+            return
+        place = int(np.argmax(mixed.weights))
+        best, opinion = self._experts[place], mixed.opinions[place].copy()
+        if row % roster.EXPLORE == 0 and row >= roster.FIRST_EXPLORERS:
+            self._explore(best, opinion)
+            if best.learner.steps >= roster.PROVEN and best.setting.forgetting > QUICK:
+                self._fall_asleep(best, opinion, float(mixed.credits[place]))
+        simple = row % (2 * EVERY) == 0 and not self._is_fixed
+        for setting in young_settings(best.setting, self.task, simple, row // (2 * EVERY)):
+            trial = roster.young_trial(row, setting.width == best.setting.width)
+            self._experts.append(self._new(setting, trial))
+            mixed.add(roster.ENTRY, opinion)
+
+    def _explore(self, best: Expert, opinion: Floats) -> None:
+        """Start neighbours of the best that are not awake, in turn."""
+        awake = {expert.setting for expert in self._experts if not expert.trial}
+        found = [s for s in neighbours(best.setting, self.task, self.scale, self._is_fixed) if s not in awake]
+        for _ in range(min(roster.EXPLORERS, len(found))):
+            setting = found.pop(self._births % len(found))
+            self._births += 1
+            expert = self._new(setting, self._rows + roster.TRIAL)
+            if expert.learner.kernel == best.learner.kernel:
+                state = best.learner.state()
+                assert state is not None
+                expert.learner.restore(state.replace(time=None if expert.learner.half_life is None else self._time))
+            else:
+                self._ask([expert], *self._recall())
+            self._experts.append(expert)
+            self._weights.add(roster.ENTRY, opinion)
+
+    def _keep(self, places: list[int]) -> None:
+        """Go on with the experts of these places only."""
+        if len(places) < len(self._experts):
+            self._experts = [self._experts[place] for place in places]
+            self._weights.keep(places)
+
+    def _wake(self) -> None:
+        """Sleepers that have weight wake; the others keep the opinion with which they fell asleep."""
+        for place, expert in enumerate(self._experts):
+            if expert.asleep and self._weights.weights[place] >= roster.PROMOTION:
+                expert.asleep, expert.opinion = 0, None
+                if expert.learner.half_life is not None:  # no time has passed in its sleep
+                    state = expert.learner.state()
+                    assert state is not None
+                    expert.learner.restore(state.replace(time=self._time))
+            elif expert.asleep:
+                self._weights.opinions[place] = expert.opinion
+
+    def _fall_asleep(self, best: Expert, opinion: Floats, credit: float) -> None:
+        """Keep a copy of the best; and, of two classes, one of the opposite."""
+        gone = roster.same_world(self._experts, self._weights.credits, credit)
+        self._keep([place for place, expert in enumerate(self._experts) if expert.asleep not in gone])
+        state = best.learner.state()
+        assert state is not None
+        for own in (state, state.negated()) if self.kind == "sign" else (state,):
+            expert = self._new(best.setting)
+            expert.learner.restore(own)
+            expert.asleep, expert.opinion = self._rows, opinion.copy()
+            self._experts.append(expert)
+            self._weights.add(roster.ENTRY, opinion)
+
+
+def for_scaled(kernel: Kernel, width: int) -> Kernel:
+    """The kernel settled on features of variance 1: by no rows, so that any split into batches gives the same."""
+    return kernel.resolve(np.array([[-1.0], [1.0]]) * np.ones(width))
+
+
+def _run(work: Any, count: int, jobs: int) -> None:
+    """Call ``work(place)`` for each place, in threads if that is wanted: the core releases the GIL."""
+    if jobs == 1 or count == 1:
+        for place in range(count):
+            work(place)
+        return
+    with ThreadPoolExecutor(min(jobs, count)) as pool:
+        list(pool.map(as_worker(threading.get_ident(), work), range(count)))

@@ -8,6 +8,7 @@ write happens in the middle of another call, and no deadlock is possible.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import threading
@@ -39,21 +40,24 @@ class SharedLock:
         self.mutex = threading.RLock()  # its own context manager survives a Ctrl-C; one written in Python may not
         self.writer = 0
         self.readers: dict[int, int] = {}
-        self.no_readers: threading.Event | None = None  # for a writer that waits until the last reader leaves
+        self.no_readers: threading.Lock | None = None  # released for a writer that waits, when the last reader leaves
 
     def wait_for_readers(self, me: int) -> None:
-        """Wait until the readers leave; no other thread comes in, since this one has the mutex."""
-        before, event = self.no_readers, threading.Event()  # before: this thread waits already, and this is a callback
+        """Wait until the readers leave; no other thread comes in, since this one has the mutex.
+
+        A bare lock and no `threading.Event`, which has a lock inside: a callback in the middle of its wait could not
+        set it, and would wait for ever.
+        """
+        before, gate = self.no_readers, threading.Lock()  # before: this thread waits already, and this is a callback
+        gate.acquire()
         try:
-            self.no_readers = event
+            self.no_readers = gate
             while self.readers:
                 self.refuse_deadlock(me)
-                event.wait(0.05)  # a callback may delay the reader that would set it
-                event.clear()
+                gate.acquire(timeout=0.05)  # a callback may delay the reader that would release it
         finally:
             self.no_readers = before
-            if before is not None:
-                before.set()
+            _release(before)
 
     def is_within(self, me: int) -> bool:
         """Whether this thread, or the caller that waits for it as a worker, uses the object already."""
@@ -157,8 +161,15 @@ def run_shared(owner: Any, work: Callable[[], Result]) -> Result:
         _stop_waiting(me, before)
         lock.readers.pop(me, None)
         no_readers = lock.no_readers
-        if no_readers is not None and not lock.readers:
-            no_readers.set()
+        if not lock.readers:
+            _release(no_readers)
+
+
+def _release(gate: threading.Lock | None) -> None:
+    """Let a thread go on that waits for the gate, if one does."""
+    with contextlib.suppress(RuntimeError):  # it is open already
+        if gate is not None:
+            gate.release()
 
 
 def run_snapshot(owner: Any, work: Callable[[], Result]) -> Result:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -260,3 +261,41 @@ def test_a_worker_and_its_caller_in_a_cycle():
     assert not any(thread.is_alive() for thread in threads)
     assert len(told) == 1
     assert "wait for ever" in told[0]
+
+
+def test_a_callback_at_every_line_of_a_wait():
+    """A ``__del__`` may run between any two lines while a thread waits for readers: it reads, and nothing hangs."""
+
+    class Owner:
+        @exclusive
+        def write(self):
+            return "written"
+
+    owner, reading, leave = Owner(), threading.Event(), threading.Event()
+    read, written = [], []
+
+    def callback(frame, event, _):
+        read.append(run_shared(owner, lambda: frame.f_lineno))
+        return callback
+
+    def stay():
+        run_shared(owner, lambda: (reading.set(), leave.wait(20)))
+
+    def write():
+        sys.settrace(callback)
+        try:
+            written.append(owner.write())
+        finally:
+            sys.settrace(None)
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (stay, write)]
+    threads[0].start()
+    assert reading.wait(20)
+    threads[1].start()
+    threads[1].join(0.3)
+    assert not written
+    leave.set()
+    for thread in threads:
+        thread.join(20)
+    assert written == ["written"]
+    assert len(read) > 10

@@ -10,7 +10,7 @@ import numpy as np
 
 from gossamer import _checks, _core
 from gossamer._typing import Floats
-from gossamer.rows.parse import parse_times
+from gossamer.rows.parse import parse_time, parse_times
 from gossamer.rows.plan import Column
 from gossamer.rows.table import Coded
 
@@ -31,7 +31,9 @@ def read_zone(owner: object, name: Any) -> zoneinfo.ZoneInfo | None:
 def read_seconds(column: Column, values: Any) -> Floats:
     """Seconds since 1970 of the values of a column; NaN where there are none."""
     if isinstance(values, Coded):
-        return values.map(parse_times(values.values, column.format))
+        texts, form = values.values, column.format
+        found = zip(texts, parse_times(texts, form), strict=True)
+        return values.map([parse_time(text) if form and seconds != seconds else seconds for text, seconds in found])
     return np.asarray(values / 1e3 if column.format == "ms" else values, dtype=np.float64)
 
 

@@ -16,7 +16,7 @@ from gossamer.rows.categories import Categories
 from gossamer.rows.find import as_codes, drop_texts, without_missing
 from gossamer.rows.parse import map_texts, parse_number, parse_truth
 from gossamer.rows.plan import LEFT_OUT, Column, Plan
-from gossamer.rows.table import Coded, Table
+from gossamer.rows.table import Coded, Table, coded_times
 from gossamer.rows.text import hash_texts
 
 #: Non-zeros of a text, as an estimate: its words, pairs of words and n-grams.
@@ -74,16 +74,15 @@ class Layout:
         numbers = np.full((table.rows, len(self.places)), np.nan)
         fast: list[Column] = []
         for column in self.columns:
-            values = table.columns.get(column.name)
-            if values is None:
-                values = np.full(table.rows, np.nan)
+            values, hint = table.columns.get(column.name), table.hints.get(column.name, "")
+            values = np.full(table.rows, np.nan) if values is None else _as_among_others(column, values, hint)
             if column.kind == "number" and not column.missing and isinstance(values, np.ndarray):
                 numbers[:, self.number_of[column.name]] = values
                 fast.append(column)
                 continue
             values = self._present(column, values)
             gaps = values.codes < 0 if isinstance(values, Coded) else np.isnan(values)
-            hint, strays = table.hints.get(column.name, ""), None
+            strays = None
             if column.kind == "text":
                 self._write_text(column, as_codes(values, hint), out, texts)
             else:
@@ -204,7 +203,7 @@ class Layout:
             if column.kind == "boolean":
                 values = map_texts(values, lambda text: _truth(text))
             else:
-                values = map_texts(values, lambda text: parse_number(text, column.decimal))
+                values = map_texts(values, lambda text: _number(text, column.decimal))
         if column.kind == "boolean":
             return np.where(np.isnan(values), np.nan, (values != 0.0).astype(np.float64))
         with np.errstate(invalid="ignore"):
@@ -250,6 +249,22 @@ class Layout:
         self.weight, self.mean, self.squares = numbers.copy()
         self.last = last
         self.gaps, self.strays = counts
+
+
+def _as_among_others(column: Column, values: Any, hint: str) -> Any:
+    """The values of a batch that are all dates, or all numbers, in a column of the other: as texts, which they would be
+    in a batch of both. What a row is does not depend on the rows that come with it."""
+    if isinstance(values, Coded):
+        return values
+    dates = column.kind == "timestamp" and column.format not in ("s", "ms")
+    if hint == "timestamp":
+        return values if dates else coded_times(values)
+    return as_codes(values, hint) if dates or (column.kind == "timestamp" and hint == "boolean") else values
+
+
+def _number(text: str, decimal: str) -> float:
+    """A number; true and false are 1 and 0, as they are in a batch of booleans alone."""
+    return float(text == "true") if text in ("true", "false") else parse_number(text, decimal)
 
 
 def _truth(text: str) -> float:

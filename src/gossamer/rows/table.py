@@ -324,13 +324,23 @@ def as_text(value: Any, name: str, row: int, owner: object) -> str | None:
     if isinstance(value, numbers.Real):
         return number_text(float(value))
     if isinstance(value, (datetime.date, np.datetime64)):
-        return str(np.datetime64(EPOCH, "us") + np.timedelta64(round(_seconds(value) * 1e6), "us"))
+        return time_text(_seconds(value))
     raise _checks.wrong(owner, "X", "numbers, booleans, texts or dates", _checks.Entry(repr(value)[:80], row, name))
 
 
 def number_text(x: float) -> str:
     """A number as text, a whole one without a point."""
     return str(int(x)) if x.is_integer() else repr(x)
+
+
+def time_text(seconds: float) -> str:
+    """A time as text."""
+    return str(np.datetime64(EPOCH, "us") + np.timedelta64(round(seconds * 1e6), "us"))
+
+
+def coded_times(seconds: Floats) -> Coded:
+    """Times as texts."""
+    return Coded.of([None if x != x else time_text(x) for x in seconds.tolist()])
 
 
 def coded_numbers(numbers: Floats, boolean: bool = False) -> Coded:

@@ -127,7 +127,8 @@ class Schema:
                 columns[column.name] = _finite(column, columns[column.name], misfits)
             elif feature.kind in STRICT:
                 _check_texts(feature, columns[column.name], misfits)
-        return Table(rows, columns), misfits
+        stamps = [column.name for column in self.features if column.kind == "date"]
+        return Table(rows, columns, dict.fromkeys(stamps, "timestamp")), misfits
 
     def targets(self, values: Mapping[str, Values]) -> tuple[Values | None, Bools | None, list[Misfit]]:
         """The target's values, where they are missing, and what does not fit."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gossamer._typing import Array, Bools, Floats
+from gossamer._typing import Array, Floats
 from gossamer.drift import Alarm, DriftAlarm
 
 #: Points of the line over all rows, at most; it has half as many after neighbours were merged.
@@ -19,8 +19,13 @@ POINTS = 240
 WINDOW = 1000
 #: Rows between false drift alarms, in the mean at least; and errors that are kept to compare with.
 EVERY, MEMORY = 100_000, 2000
-#: Rows before errors are watched for drift.
-WARM = 1000
+#: Rows before errors are watched for drift, and drift alarms that are kept.
+WARM, MARKS = 1000, 30
+#: The factor by which the mean error has changed at a drift alarm that is told. The errors of a model whose points come
+#: and go are never quite alike; fewer alarms keep the bound on false ones.
+CHANGED = 1.25
+#: What stands for an error that is no number.
+HUGE = 1e300
 #: Rows that are shown, and events of the story.
 LATEST, EVENTS = 12, 60
 
@@ -57,6 +62,7 @@ class Meter:
         self.last: Any = state.get("last")
         self.inside: list[int] = list(state.get("inside", [0, 0]))  # of intervals or sets, and rows that had them
         self.alarms: list[int] = list(state.get("alarms", [0, 0]))  # drift alarms, and the row of the last
+        self.marks: list[list[float]] = list(state.get("marks", []))  # of drift alarms: row, since, time
         self.drift = DriftAlarm(every=EVERY, memory=MEMORY)
         if "drift" in state:
             learned = dict(state["drift"])
@@ -68,14 +74,16 @@ class Meter:
             "rows": self.rows, "totals": self.totals.tolist(), "every": self.every, "points": self.points,
             "partial": self.partial.tolist(), "window": list(self.window),
             "counts": [[label, count] for label, count in self.counts.items()], "sum": self.sum, "last": self.last,
-            "inside": self.inside, "alarms": self.alarms,
+            "inside": self.inside, "alarms": self.alarms, "marks": self.marks,
             "drift": {name: getattr(value, "tolist", lambda value=value: value)()
                       for name, value in self.drift._learned().items()},
         }  # fmt: skip
 
-    def add(self, y: Array | None, errors: Floats, times: Floats, inside: Bools | None = None) -> list[Alarm]:
+    def add(
+        self, y: Array | None, errors: Floats, times: Floats, inside: Array | None = None
+    ) -> list[tuple[Alarm, str]]:
         """Count rows: their labels, the error of the prediction made before each was learned, when each came, and
-        whether its target lay in the interval or set made before. Returns drift alarms over the errors."""
+        whether its target lay in the interval or set made before. Returns drift alarms over the errors, with words."""
         lines = [errors]
         if self.task == "classification":
             assert y is not None
@@ -84,7 +92,7 @@ class Meter:
             assert y is not None
             lines += self._means(np.asarray(y, dtype=np.float64))
         table = np.column_stack(lines)
-        self.window.extend(table[-WINDOW:].tolist())
+        counted = self.rows
         # accumulate adds in order, so that the sums do not depend on how the rows are cut
         self.totals = np.add.accumulate(np.vstack([self.totals, table]), axis=0)[-1]
         start, count = 0, len(table)
@@ -100,12 +108,36 @@ class Meter:
                     self._merge()
         if inside is not None:
             self.inside = [self.inside[0] + int(inside.sum()), self.inside[1] + len(inside)]
-        late = errors[max(0, len(errors) - max(0, self.rows - WARM)) :]  # a model that begins errs less and less
-        found = self.drift.update(late) if len(late) and np.isfinite(late).all() else []
-        found = [alarm._replace(row=alarm.row + WARM, since=alarm.since + WARM) for alarm in found]
-        if found:
-            self.alarms = [self.alarms[0] + len(found), found[-1].row]
+        found = self._watch(errors, counted, times)
+        self.window.extend(table[-WINDOW:].tolist())
         return found
+
+    def _watch(self, errors: Floats, counted: int, times: Floats) -> list[tuple[Alarm, str]]:
+        """Watch errors for drift, after so many rows."""
+        late = errors[max(0, WARM - counted) :]  # a model that begins errs less and less
+        if not len(late):
+            return []
+        found, shift = [], max(counted, WARM) - self.drift.row
+        for alarm in self.drift.update(np.nan_to_num(late, nan=HUGE, posinf=HUGE)):
+            alarm = Alarm(alarm.row + shift, alarm.strength, alarm.since + shift)
+            recent = np.concatenate([[row[0] for row in self.window], errors[: alarm.row - counted]])[-WINDOW:]
+            words = self._words(alarm, recent)
+            if words is not None:
+                found.append((alarm, words))
+                self.alarms = [self.alarms[0] + 1, alarm.row]
+                self.marks = [*self.marks, [alarm.row, alarm.since, float(times[alarm.row - counted - 1])]][-MARKS:]
+        return found
+
+    def _words(self, alarm: Alarm, recent: Floats) -> str | None:
+        """What a drift alarm says, where the mean error has changed enough; ``recent`` are the last up to its row."""
+        after = min(len(recent) // 2, alarm.row - alarm.since + 1)
+        old, new = float(np.mean(recent[:-after])), float(np.mean(recent[-after:]))
+        if old / CHANGED < new < CHANGED * old:
+            return None
+        unit, size = (1.0, "") if self.task == "regression" else (100.0, " %")
+        verb, more = "raises alarms" if self.task == "novelty" else "errs", "more" if new > old else "less"
+        shown = f"{unit * old:.3g}{size}, then {unit * new:.3g}{size}"
+        return f"{verb} {more} since about row {alarm.since:,} ({shown}): drift alarm at row {alarm.row:,}"
 
     def _merge(self) -> None:
         """Halve the line: two neighbours become one point."""

@@ -23,7 +23,9 @@ EVERY, MEMORY = 100_000, 2000
 WARM, MARKS = 1000, 30
 #: The factor by which the mean error has changed at a drift alarm that is told. The errors of a model whose points come
 #: and go are never quite alike; fewer alarms keep the bound on false ones.
-CHANGED = 1.25
+CHANGED = 1.5
+#: The fewest errors on either side of a change.
+FEWEST = 10
 #: What stands for an error that is no number.
 HUGE = 1e300
 #: Rows that are shown, and events of the story.
@@ -118,26 +120,26 @@ class Meter:
         if not len(late):
             return []
         found, shift = [], max(counted, WARM) - self.drift.row
+        begun = self.drift._first + shift  # where watching began anew
         for alarm in self.drift.update(np.nan_to_num(late, nan=HUGE, posinf=HUGE)):
-            alarm = Alarm(alarm.row + shift, alarm.strength, alarm.since + shift)
-            recent = np.concatenate([[row[0] for row in self.window], errors[: alarm.row - counted]])[-WINDOW:]
-            words = self._words(alarm, recent)
-            if words is not None:
-                found.append((alarm, words))
-                self.alarms = [self.alarms[0] + 1, alarm.row]
-                self.marks = [*self.marks, [alarm.row, alarm.since, float(times[alarm.row - counted - 1])]][-MARKS:]
+            alarm = alarm._replace(row=alarm.row + shift)
+            recent = np.concatenate([[row[0] for row in self.window], errors[: alarm.row - counted]])
+            watched = min(WINDOW, max(alarm.row - begun, 4 * FEWEST))
+            begun = alarm.row
+            since, old, new = find_change(recent[-watched:], alarm.row)
+            if old / CHANGED < new < CHANGED * old:
+                continue
+            found.append((alarm._replace(since=since), self._words(alarm.row, since, old, new)))
+            self.alarms = [self.alarms[0] + 1, alarm.row]
+            self.marks = [*self.marks, [alarm.row, since, float(times[alarm.row - counted - 1])]][-MARKS:]
         return found
 
-    def _words(self, alarm: Alarm, recent: Floats) -> str | None:
-        """What a drift alarm says, where the mean error has changed enough; ``recent`` are the last up to its row."""
-        after = min(len(recent) // 2, alarm.row - alarm.since + 1)
-        old, new = float(np.mean(recent[:-after])), float(np.mean(recent[-after:]))
-        if old / CHANGED < new < CHANGED * old:
-            return None
+    def _words(self, row: int, since: int, old: float, new: float) -> str:
+        """What a drift alarm says."""
         unit, size = (1.0, "") if self.task == "regression" else (100.0, " %")
         verb, more = "raises alarms" if self.task == "novelty" else "errs", "more" if new > old else "less"
         shown = f"{unit * old:.3g}{size}, then {unit * new:.3g}{size}"
-        return f"{verb} {more} since about row {alarm.since:,} ({shown}): drift alarm at row {alarm.row:,}"
+        return f"{verb} {more} since about row {since:,} ({shown}): drift alarm at row {row:,}"
 
     def _merge(self) -> None:
         """Halve the line: two neighbours become one point."""
@@ -193,3 +195,19 @@ class Meter:
     def line(self) -> dict[str, Any]:
         """The errors over time: a list of [rows so far, time, error, baseline, ...]."""
         return {"every": self.every, "names": ["error", *self.names], "points": self.points}
+
+
+def find_change(errors: Floats, row: int) -> tuple[int, float, float]:
+    """Where errors up to a row changed most: the first row after that, and the means before and after (the split with
+    the largest difference of means in units of its deviation, as cumulative sums find it).
+
+    >>> find_change(np.repeat([1.0, 3.0], [900, 100]), 5000)
+    (4901, 1.0, 3.0)
+    """
+    values = np.nan_to_num(errors, nan=HUGE, posinf=HUGE)
+    sums = np.add.accumulate(values)
+    before = np.arange(FEWEST, len(values) - FEWEST + 1)
+    after = len(values) - before
+    old, new = sums[before - 1] / before, (sums[-1] - sums[before - 1]) / after
+    best = int(np.argmax(np.abs(new - old) * np.sqrt(before * after)))
+    return row - int(after[best]) + 1, float(old[best]), float(new[best])

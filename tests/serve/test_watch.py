@@ -137,6 +137,7 @@ def test_a_drift_alarm_is_told_where_it_was():
     assert wanted.summary()["drift"] == {"alarms": 1, "last": row}
     for cuts in ([100, 900, row - 1, row], [100, *range(101, 2600, 333)]):
         assert fed("NewtonRegressor", X, y, cuts).dump() == wanted.dump()
+    assert fed("NewtonRegressor", X, y, [100], whole=True).dump() == wanted.dump()  # in one piece
     learned = fed("NewtonRegressor", X[:500], y[:500], [])
     imported = Served(2, "m", learned.recipe, learned.model)
     imported.rows = 5000

@@ -7,11 +7,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from gossamer._typing import Array, Bools, Floats
-
-Codes = npt.NDArray[np.int32]
+from gossamer._typing import Array, Bools, Codes, Floats
 
 #: Rows whose probabilities are kept, whose intervals or sets are, and whose targets are drawn with their intervals.
 PROBABILITIES, COVERED, DRAWN = 2000, 1000, 120

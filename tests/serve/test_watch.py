@@ -175,6 +175,7 @@ def test_older_states_load(name):
         one.learn([block(X, y, 300)], [6.0])
     assert older.export() == served.export()
     task = learners()[name].task
+    older.certainty.state()
     kept = older.certainty.codes if task == "classification" else older.certainty.covered
     assert len(kept) == (
         0 if task == "novelty" else 300 - older.certainty.many
@@ -203,7 +204,7 @@ def test_what_fails_after_a_look_changes_nothing(late, monkeypatch):
     monkeypatch.undo()
     served.learn_labels(ids, y[250:350], 6.0)
     assert [look[0] for look in served.experts.looks] == [EVERY]
-    assert len(served.certainty.covered) == 350
+    assert len(served.certainty.state()["covered"]) == 350
 
 
 def test_models_per_key_have_errors_and_alarms_only():

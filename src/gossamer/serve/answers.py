@@ -13,7 +13,6 @@ from gossamer._typing import Array, Bools, Floats
 from gossamer.bank import ModelBank
 from gossamer.estimators import OnlinePipeline
 from gossamer.rows import RowEncoder, Table
-from gossamer.serve.certainty import Told, read_chances
 from gossamer.serve.problems import ConflictError
 from gossamer.serve.recipes import Recipe, check_encoder, check_loaded, make_model
 
@@ -43,14 +42,14 @@ class Made(NamedTuple):
     known : whether there was a prediction.
     inside : whether the target lay in the interval or set for `COVERAGE`; None where there is none.
     reach : how far the interval of a regressor reached to both sides; None where there is none.
-    told : what a classifier's probabilities were; None where there are none.
+    made : the `Predictions` of a classifier with its probabilities; None where there are none.
     """
 
     predicted: Array
     known: Bools
     inside: Bools | None = None
     reach: Floats | None = None
-    told: Told | None = None
+    made: Any = None
 
 
 def predict_learn(model: Any, task: str | None, X: Any, y: Array | None, keys: Any, weights: Any) -> Made:
@@ -71,8 +70,8 @@ def predict_learn(model: Any, task: str | None, X: Any, y: Array | None, keys: A
         reach = made.thresholds[:, 0]
         inside = _strangeness(made, task, y) <= reach
     if task == "classification":
-        told = None if y is None else read_chances(made, y)
-        return Made(made.labels(), np.broadcast_to(np.greater(made.known, 0), len(X)), inside, None, told)
+        known = np.broadcast_to(np.greater(made.known, 0), len(X))
+        return Made(made.labels(), known, inside, None, None if made.chances is None else made)
     return Made(made.decision(), known, inside, reach)
 
 

@@ -6,6 +6,7 @@ Everything here is part of a model's state: it is stored and replayed with it, t
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -95,12 +96,11 @@ class Meter:
             lines += self._means(np.asarray(y, dtype=np.float64))
         table = np.column_stack(lines)
         counted = self.rows
-        # accumulate adds in order, so that the sums do not depend on how the rows are cut
-        self.totals = np.add.accumulate(np.vstack([self.totals, table]), axis=0)[-1]
+        self.totals = _sum_in_order(self.totals, table)
         start, count = 0, len(table)
         while start < count:
             stop = min(count, start + self.every - self.rows % self.every)
-            self.partial = np.add.accumulate(np.vstack([self.partial, table[start:stop]]), axis=0)[-1]
+            self.partial = _sum_in_order(self.partial, table[start:stop])
             self.rows += stop - start
             start = stop
             if self.rows % self.every == 0:
@@ -121,12 +121,14 @@ class Meter:
             return []
         found, shift = [], max(counted, WARM) - self.drift.row
         begun = self.drift._first + shift  # where watching began anew
-        for alarm in self.drift.update(np.nan_to_num(late, nan=HUGE, posinf=HUGE)):
+        late = late if np.isfinite(late).all() else np.nan_to_num(late, nan=HUGE, posinf=HUGE)
+        for alarm in self.drift.update(late):
             alarm = alarm._replace(row=alarm.row + shift)
-            recent = np.concatenate([[row[0] for row in self.window], errors[: alarm.row - counted]])
             watched = min(WINDOW, max(alarm.row - begun, 4 * FEWEST))
-            begun = alarm.row
-            since, old, new = find_change(recent[-watched:], alarm.row)
+            begun, fresh = alarm.row, errors[max(0, alarm.row - counted - watched) : alarm.row - counted]
+            older = islice(reversed(self.window), watched - len(fresh))
+            recent = np.concatenate([np.array([row[0] for row in older])[::-1], fresh])
+            since, old, new = find_change(recent, alarm.row)
             if old / CHANGED < new < CHANGED * old:
                 continue
             found.append((alarm._replace(since=since), self._words(alarm.row, since, old, new)))
@@ -197,6 +199,13 @@ class Meter:
         return {"every": self.every, "names": ["error", *self.names], "points": self.points}
 
 
+def _sum_in_order(before: Floats, table: Floats) -> Floats:
+    """A sum that goes on with rows, one after the other: it does not depend on how the rows are cut."""
+    rows = table.copy()
+    rows[0] += before
+    return np.asarray(np.add.accumulate(rows, axis=0)[-1])
+
+
 def find_change(errors: Floats, row: int) -> tuple[int, float, float]:
     """Where errors up to a row changed most: the first row after that, and the means before and after (the split with
     the largest difference of means in units of its deviation, as cumulative sums find it).
@@ -204,10 +213,9 @@ def find_change(errors: Floats, row: int) -> tuple[int, float, float]:
     >>> find_change(np.repeat([1.0, 3.0], [900, 100]), 5000)
     (4901, 1.0, 3.0)
     """
-    values = np.nan_to_num(errors, nan=HUGE, posinf=HUGE)
-    sums = np.add.accumulate(values)
-    before = np.arange(FEWEST, len(values) - FEWEST + 1)
-    after = len(values) - before
+    sums = np.add.accumulate(errors if np.isfinite(errors).all() else np.nan_to_num(errors, nan=HUGE, posinf=HUGE))
+    before = np.arange(FEWEST, len(sums) - FEWEST + 1)
+    after = len(sums) - before
     old, new = sums[before - 1] / before, (sums[-1] - sums[before - 1]) / after
     best = int(np.argmax(np.abs(new - old) * np.sqrt(before * after)))
     return row - int(after[best]) + 1, float(old[best]), float(new[best])

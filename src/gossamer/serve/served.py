@@ -19,7 +19,7 @@ from gossamer._typing import Array, Floats
 from gossamer.bank import ModelBank
 from gossamer.serve import answers, mixed
 from gossamer.serve.answers import Made
-from gossamer.serve.certainty import Certainty
+from gossamer.serve.certainty import Certainty, Rows
 from gossamer.serve.experts import Experts, find_mixture, weigh
 from gossamer.serve.facts import Facts, first_facts
 from gossamer.serve.fair_lock import FairLock
@@ -97,7 +97,7 @@ class Served:
             while first < whole.count:
                 piece = slice(first, first + self._piece(blocks[0].count, whole.count - first, at_once))
                 made = self._learn_piece(whole, X[piece], piece, when[piece])
-                shown += made if wanted else []
+                shown += answers.plain(made.predicted, made.known, self.facts.task) if wanted else []
                 first = piece.stop
             when = when[whole.count :]
         ends = np.cumsum([block.count for block in blocks]).tolist()
@@ -135,7 +135,7 @@ class Served:
         if not self.meter.task:
             self.meter = Meter(str(self.facts.task))
 
-    def _learn_piece(self, block: AnyBlock, X: Any, piece: slice, when: Floats) -> list[Any]:
+    def _learn_piece(self, block: AnyBlock, X: Any, piece: slice, when: Floats) -> Made:
         y = None if block.y is None else self.targets(block.y[piece])
         keys = None if block.keys is None else block.keys[piece]
         weights = None if block.weights is None else np.array(block.weights[piece])
@@ -147,7 +147,7 @@ class Served:
             seconds = _time.thread_time() - begun
         self._adapt(len(X), seconds)
         self._count(X, y, made.predicted, made.known, when, made.inside)
-        return answers.plain(made.predicted, made.known, self.facts.task)
+        return made
 
     def _predict_learn(self, X: Any, y: Array | None, keys: Any, weights: Any) -> Made:
         """Predict rows, then learn them: the encoder and the model, or none of them."""
@@ -163,12 +163,9 @@ class Served:
 
     def _watch(self, rows: int, y: Array | None, made: Made) -> None:
         """Keep how sure the model was of rows that it has learned now, and the weights of its experts."""
-        if made.told is not None:
-            self.certainty.add_chances(made.told)
-        if made.inside is not None:
-            self.certainty.add_covered(made.inside)
-        if made.reach is not None:
-            self.certainty.add_drawn(np.asarray(y), made.predicted, made.reach)
+        if y is not None and (made.inside is not None or made.made is not None):
+            predicted = None if made.reach is None else made.predicted
+            self.certainty.add(Rows(y, made.made, made.inside, predicted, made.reach))
         mixture = find_mixture(self.model)
         if mixture is not None:
             self.experts.look(mixture, rows)

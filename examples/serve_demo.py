@@ -58,7 +58,7 @@ def feed(client: Client, rate: float, seconds: float | None = None) -> None:
     """Send the stream to three models, some rows at a time, until somebody stops it."""
     known = {model["name"]: model["learned"] for model in client.models()["models"]}
     if "price" not in known:
-        client.create("price", learner="NewtonClassifier", params=FORGET, columns=COLUMNS)
+        client.create("price", task="classification", params={"budget": 64}, columns=COLUMNS)
         client.create("demand", learner="NewtonRegressor", params=FORGET, columns=COLUMNS)
         client.create("sensors", task="novelty", columns=COLUMNS)
     stream = market(start=known.get("price", 0))

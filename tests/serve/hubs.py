@@ -27,6 +27,13 @@ def stream(task, rows=400, seed=0):
     return X, np.where(X[:, 0] * X[:, 1] > 0, "b", "longer").tolist()
 
 
+def jumping(rows=2600, jump=1700):
+    """Targets whose noise grows at a row."""
+    X, y = stream("regression", rows)
+    noise = np.random.default_rng(3).normal(size=rows)
+    return X, [value + (5.0 if i >= jump else 0.1) * float(noise[i]) for i, value in enumerate(y)]
+
+
 def block(X, y, first=0, last=None, **more):
     """Some rows of a stream; the first ones name the columns."""
     part = slice(first, last)

@@ -372,7 +372,13 @@ def test_how_sure_and_has_the_world_changed(server):
         assert facts["drift"]["alarms"] == (1 if "numbers" in name else 0)
         assert re.search(rf'model_coverage\{{model="{name}"\}} 0\.[89]', client.metrics().decode())
     assert 1500 < client.describe("sure-numbers")["drift"]["last"] < 1700
-    assert 'model_drift_alarms_total{model="sure-numbers"} 1' in client.metrics().decode()
+    told = client.metrics().decode()
+    assert 'model_drift_alarms_total{model="sure-numbers"} 1' in told
+    assert re.search(r'model_coverage_window\{model="sure-numbers"\} 0\.[89]', told)
+    assert float(re.search(r'model_calibration_error\{model="sure-labels"\} (\S+)', told)[1]) < 0.05
+    assert 'model_calibration_error{model="sure-numbers"}' not in told
+    (mark,) = client.story("sure-numbers")["pictures"]["drift"]
+    assert mark[0] == client.describe("sure-numbers")["drift"]["last"]
     ends = np.array(client.predict("sure-numbers", X[:5].tolist(), interval=0.9)["interval"])
     made = np.array(client.predict("sure-numbers", X[:5].tolist())["predictions"])
     assert np.allclose(ends.mean(axis=1), made)

@@ -7,7 +7,7 @@ import re
 import shutil
 
 import pytest
-from hubs import COLUMNS, stream
+from hubs import COLUMNS, jumping, stream
 from load import free_port
 from mixed_rows import mixed_stream
 
@@ -26,7 +26,7 @@ LOOK = "const text = id => document.querySelector(id)?.textContent;"
 def test_files_ask_nobody_else():
     """No file names another site, and the page has no code or styles within, which its policy forbids."""
     files = load_files()
-    assert {"/", "/page/app.js", "/page/plot.js", "/page/style.css", "/page/icon.svg"} <= set(files)
+    assert {"/", "/page/app.js", "/page/panels.js", "/page/plot.js", "/page/style.css", "/page/icon.svg"} <= set(files)
     for path, (data, _) in files.items():
         text = data.decode().replace('"http://www.w3.org/2000/svg"', "")
         assert not re.search(r"https?://|//\w+\.\w+/|@import", text), path
@@ -95,6 +95,65 @@ def test_the_page_follows_and_survives(browser, tmp_path):
         watched.wait("text('#rows') === '800'")
         assert all(url.startswith(f"http://127.0.0.1:{port}/") for url in watched.asked)
         watched.page.close()
+
+
+#: What each panel says of itself, by the id of its picture.
+SAID = (
+    "[...document.querySelectorAll('.picture svg')].map(e => e.parentElement.id + ': ' + e.getAttribute('aria-label'))"
+)
+
+
+@NEEDS
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "dark"), (390, "light")])
+def test_the_page_shows_what_is_watched(browser, tmp_path, width, scheme):
+    """Calibration and weights of experts, intervals and drift alarms: the panels of a model are there, no others."""
+    X, y = jumping()
+    _, labels = stream("classification", len(X))
+    with Background(tmp_path) as server, server.client() as client:
+        client.create("numbers", learner="NewtonRegressor", params={"budget": 32}, columns=COLUMNS)
+        client.learn("numbers", X, y)
+        client.create("classes", task="classification", params={"budget": 16}, columns=COLUMNS)
+        client.learn("classes", X[:600], labels[:600])
+        client.create("keys", task="regression", key="sensor", columns=COLUMNS)
+        client.learn("keys", X[:100], y[:100], keys=["k"] * 100)
+        watched = Watched(browser, f"{server.address}/#classes", viewport={"width": width, "height": 844},
+                          color_scheme=scheme)  # fmt: skip
+        page = watched.page
+        watched.wait("document.querySelectorAll('#sure circle.dot').length > 3")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate(CONTRAST) == []
+        sure, trusts = sorted(page.evaluate(SAID), reverse=True)
+        facts = client.describe("classes")
+        assert sure.startswith(f"sure: Calibration over {facts['calibration']['rows']} rows")
+        assert f"Off by {100 * facts['calibration']['error']:.1f} %" in page.text_content("#sure-words")
+        best = client.story("classes")["pictures"]["experts"]["names"]
+        assert trusts.startswith("experts: Weights of settings now: ")
+        assert page.locator("#experts-legend li span").all_text_contents() == [*best, "all others"]
+        assert page.locator("#experts path").count() == len(best)
+        client.learn("classes", X[600:1200], labels[600:1200])  # the panels follow
+        rows = client.describe("classes")["calibration"]["rows"]
+        watched.wait(f"document.querySelector('#sure svg').getAttribute('aria-label').includes('over {rows} rows')")
+        page.get_by_role("button", name="numbers").click()
+        watched.wait("text('#name') === 'numbers' && document.querySelectorAll('#chart .flag').length === 1")
+        assert page.text_content("#alarms") == "1"
+        (mark,) = client.story("numbers")["pictures"]["drift"]
+        assert f"drift alarms at rows {mark[0]}" in page.locator("#chart svg").get_attribute("aria-label")
+        assert f"errs more since about row {mark[1]:,}" in page.text_content("#story")
+        assert not page.locator("#experts-box").is_visible()
+        (sure,) = [said for said in page.evaluate(SAID) if said.startswith("sure")]
+        assert sure.startswith("sure: The last 120 targets: ")
+        assert f"{100 * client.describe('numbers')['window']['coverage']:.1f} %" in page.text_content("#sure-words")
+        assert page.locator("#sure path.band").count() == 1
+        page.click("#try button")
+        watched.wait("text('#answer')?.includes('nine times in ten')")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate(CONTRAST) == []
+        page.get_by_role("button", name="keys").click()
+        watched.wait("text('#name') === 'keys'")
+        assert not page.locator("#sure-box").is_visible()
+        assert not page.locator("#experts-box").is_visible()
+        assert watched.complaints == []
+        page.close()
 
 
 @NEEDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -33,26 +33,46 @@ def encode(encoder: RowEncoder, rows: Table, learn: bool = False) -> Any:
         raise _checks.wrong("request", "rows", "such that they can be encoded", repr(error)[:200]) from error
 
 
-def predict_learn(
-    model: Any, task: str | None, X: Any, y: Array | None, keys: Any, weights: Any
-) -> tuple[Array, Bools, Bools | None]:
-    """The prediction of each row before it was learned, and whether there was one: labels, values, or alarms; and
-    whether the target lay in the interval or set for `COVERAGE`, None where there is none."""
+class Made(NamedTuple):
+    """What was said about rows before each was learned.
+
+    Attributes
+    ----------
+    predicted : labels, values, or alarms.
+    known : whether there was a prediction.
+    inside : whether the target lay in the interval or set for `COVERAGE`; None where there is none.
+    reach : how far the interval of a regressor reached to both sides; None where there is none.
+    made : the `Predictions` of a classifier with its probabilities; None where there are none.
+    """
+
+    predicted: Array
+    known: Bools
+    inside: Bools | None = None
+    reach: Floats | None = None
+    made: Any = None
+
+
+def predict_learn(model: Any, task: str | None, X: Any, y: Array | None, keys: Any, weights: Any) -> Made:
+    """Predict each row, then learn it."""
     known: Bools = np.ones(len(X), dtype=np.bool_)
     more = {} if weights is None else {"sample_weight": weights}
     if isinstance(model, ModelBank):
         scores = model.learn(keys, X, y, **more)
         if task == "classification":
             best = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(int)
-            return np.asarray(model.classes_)[best], known, None
-        return (scores < 0 if task == "novelty" else scores), known, None
+            return Made(np.asarray(model.classes_)[best], known)
+        return Made(scores < 0 if task == "novelty" else scores, known)
     if task == "novelty":
-        return model._predict_learn(X, y, **more).decision() < 0, known, None
+        return Made(model._predict_learn(X, y, **more).decision() < 0, known)
     made = model._predict_learn(X, y, **more, missed=[round(1.0 - COVERAGE, 12)])
-    inside = None if made.thresholds is None or y is None else _strangeness(made, task, y) <= made.thresholds[:, 0]
+    inside, reach = None, None
+    if made.thresholds is not None and y is not None:
+        reach = made.thresholds[:, 0]
+        inside = _strangeness(made, task, y) <= reach
     if task == "classification":
-        return made.labels(), np.broadcast_to(np.greater(made.known, 0), len(X)), inside
-    return made.decision(), known, inside
+        known = np.broadcast_to(np.greater(made.known, 0), len(X))
+        return Made(made.labels(), known, inside, None, None if made.chances is None else made)
+    return Made(made.decision(), known, inside, reach)
 
 
 def _strangeness(made: Any, task: str | None, y: Array) -> Floats:

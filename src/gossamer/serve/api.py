@@ -47,7 +47,7 @@ def facts_of(served: Served) -> dict[str, Any]:
         "classes": sorted(facts.labels) if facts.labels else None,
         "proba": hasattr(last, "predict_proba"), "learned": served.rows, "seq": served.seq, "created": served.created,
         "pending": len(served.pending),
-        "keys": len(model) if served.recipe.key is not None and model is not None else None, **served.meter.summary(),
+        "keys": len(model) if served.recipe.key is not None and model is not None else None, **served.summary(),
     }  # fmt: skip
 
 
@@ -91,12 +91,15 @@ async def delete_model(call: Call) -> Reply:
 
 
 async def story(call: Call) -> Reply:
-    """Errors over time, the latest rows, and what has happened to a model."""
+    """Errors over time, the latest rows, what has happened to a model, and what else is drawn of it."""
     call.need("predict")
     served = call.app.hub.find(call.name)
+    drawn = await call.app.loop.run_in_executor(None, served.pictures)
     latest = [dict(zip(("time", "row", "prediction", "y"), row, strict=True)) for row in served.latest]
     events = [dict(zip(("time", "seq", "event"), event, strict=True)) for event in served.events]
-    return json_reply({**facts_of(served), "line": served.meter.line(), "latest": latest, "events": events})
+    return json_reply(
+        {**facts_of(served), "latest": latest, "events": events, "pictures": drawn, "line": drawn["line"]}
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- rows
@@ -322,9 +325,8 @@ async def health(call: Call) -> Reply:
 
 
 async def ready(call: Call) -> Reply:
-    hub = call.app.hub
-    state = "stopping" if call.app.stopping else hub.state
-    told = {"status": state, "reason": hub.reason or None, "replayed": hub.replayed}
+    state, reason = call.app.state()
+    told = {"status": state, "reason": reason or None, "replayed": call.app.hub.replayed}
     return json_reply(told, 200 if state == "ready" else 503)
 
 

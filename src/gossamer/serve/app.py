@@ -128,13 +128,14 @@ class App:
         self.limits = hub.limits
         self.hosts = hosts  # names that this server may be called by besides those of this machine
         self.counters = Counters()
-        self.predictor = Predictor(self.limits.queue, self._deliver_from_thread)
+        self.predictor = Predictor(self.limits.queue, self._deliver_from_thread, self.limits.queue_bytes)
         self.started = time.time()
         self.loop: asyncio.AbstractEventLoop
         self.turn = asyncio.Lock()  # of who reads many rows: one of them in a round of the event loop
         self.connections: Callable[[], int] = lambda: 0
         self.ends: Callable[[], bool] = lambda: False  # whether the server waits for the last answers
         self.stopping = False
+        self.importing = False  # whether files of models are still to be imported
         self.open_pages = 0
         self.files = pages.load_files()
         self.routes: dict[tuple[str, str], tuple[str, Handler]] = api.ROUTES
@@ -175,6 +176,14 @@ class App:
         await self.loop.run_in_executor(None, self.hub.stop)
         self.predictor.stop()
         await send({"type": "lifespan.shutdown.complete"})
+
+    def state(self) -> tuple[str, str]:
+        """Which state the server is in, and why; ready only once the files that it was started with are imported."""
+        if self.stopping:
+            return "stopping", self.hub.reason
+        if self.importing and self.hub.state == "ready":
+            return "starting", "files of models are imported"
+        return self.hub.state, self.hub.reason
 
     def _route(self, call: Call, path: str) -> tuple[str, Handler]:
         """The name and the handler of a path: /v1/models/NAME/VERB, or a fixed path."""

@@ -15,7 +15,7 @@ from gossamer.estimators.pipelines import last_step
 from gossamer.serve.facts import Facts
 from gossamer.serve.journal import DamagedError, Entry, created_name
 from gossamer.serve.limits import MOST_VERSIONS
-from gossamer.serve.mixed import Key, Label, Mixed
+from gossamer.serve.mixed import Key, Label, Mixed, weigh
 from gossamer.serve.problems import ConflictError, NotFoundError, TornError
 from gossamer.serve.recipes import Recipe, check_loaded, check_recipe
 from gossamer.serve.rows import AnyBlock, Block, decode_block, digest, encode_block, short
@@ -50,6 +50,19 @@ class Work:
     done: Any = None
     result: Any = None
     _body: bytes | None = None
+    _size: int | None = None
+
+    def size(self) -> int:
+        """About how many bytes it keeps while it waits."""
+        if self._size is None:
+            content = self.content
+            if isinstance(content, Labels):
+                self._size = 64 + weigh(content.ids) + weigh(content.y)
+            elif self.kind == "import":
+                self._size = len(content[1])
+            else:
+                self._size = 64 + (content.size() if isinstance(content, (Block, Mixed)) else 0)
+        return self._size
 
     def body(self) -> bytes:
         """The payload of the entry."""

@@ -77,8 +77,9 @@ def page(app: App) -> str:
             lines.append(_sample("gossamer_request_seconds_bucket", {"route": route, "le": bound}, so_far))
         lines.append(_sample("gossamer_request_seconds_sum", {"route": route}, counters.seconds[route]))
         lines.append(_sample("gossamer_request_seconds_count", {"route": route}, so_far))
-    family("ready", "gauge", "1 if rows can be learned.", [({}, float(hub.state == "ready"))])
+    family("ready", "gauge", "1 if rows can be learned.", [({}, float(app.state()[0] == "ready"))])
     family("queue_rows", "gauge", "Rows that wait to be learned.", [({}, hub.queued_rows)])
+    family("queue_bytes", "gauge", "Bytes of the changes that wait.", [({}, hub.queued_bytes)])
     family("journal_entry", "counter", "The last entry of the journal.", [({}, hub.journal.seq)])
     family("journal_bytes", "gauge", "Bytes of the journal's files.", [({}, hub.journal.size())])
     words = {"groups": "Transactions.", "entries": "Entries journalled.", "rows": "Rows learned since the start.",
@@ -100,14 +101,13 @@ def page(app: App) -> str:
     )
     errors: Samples = []
     recent: Samples = []
-    for served in models:
-        summary = served.meter.summary()
+    told = [(served.name, served.summary()) for served in models]
+    for name, summary in told:
         for samples, found in ((errors, summary), (recent, summary["window"])):
             if found and found["error"] is not None:
-                samples.append(({"model": served.name, "of": "model"}, found["error"]))
-                samples += [({"model": served.name, "of": name}, value) for name, value in found["baselines"].items()]
+                samples.append(({"model": name, "of": "model"}, found["error"]))
+                samples += [({"model": name, "of": other}, value) for other, value in found["baselines"].items()]
     family("model_error", "gauge", "Progressive error over all rows, of the model and of baselines.", errors)
-    told = [(served.name, served.meter.summary()) for served in models]
     family(
         "model_coverage", "gauge", "Share of targets inside the intervals or sets for 0.9 that were made before.",
         [({"model": name}, found["coverage"]) for name, found in told if found["coverage"] is not None],
@@ -115,6 +115,16 @@ def page(app: App) -> str:
     family(
         "model_drift_alarms_total", "counter", "Drift alarms over the errors of a model.",
         [({"model": name}, found["drift"]["alarms"]) for name, found in told if found["drift"] is not None],
+    )  # fmt: skip
+    family(
+        "model_coverage_window", "gauge", "The same over the last 1,000 rows.",
+        [({"model": name}, found["window"]["coverage"]) for name, found in told
+         if found["window"] is not None and found["window"]["coverage"] is not None],
+    )  # fmt: skip
+    family(
+        "model_calibration_error", "gauge",
+        "Mean distance between probabilities and the share that came, over the last 2,000 rows.",
+        [({"model": name}, found["calibration"]["error"]) for name, found in told if found["calibration"] is not None],
     )  # fmt: skip
     family("model_error_window", "gauge", "Progressive error over the last 1,000 rows.", recent)
     return "\n".join(lines) + "\n"

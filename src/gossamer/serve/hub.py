@@ -50,6 +50,7 @@ class Hub:
         self.counts = {"groups": 0, "entries": 0, "rows": 0, "refused": 0, "snapshots": 0, "trimmed": 0, "failed": 0}
         self.deliver: Deliver = _deliver_directly
         self._rows_in = self._rows_out = 0  # each is changed by one side only
+        self._bytes_in = self._bytes_out = 0
         self._entrance = threading.Lock()
         self._queue: deque[Work] = deque()
         self._wake = threading.Event()
@@ -74,12 +75,18 @@ class Hub:
         """Queue changes, which stay together; BusyError if too many wait, ReadOnlyError if nothing can be learned."""
         if self.state != "ready" and not (self.state == "read-only" and self._may_try()):
             raise ReadOnlyError(f"The server is {self.state}: {self.reason}.")
-        rows = sum(work.rows for work in works)
+        rows, size = sum(work.rows for work in works), sum(work.size() for work in works)
         with self._entrance:
             if self.queued_rows + rows > self.limits.queue or len(self._queue) >= self.limits.queue:
                 self.counts["refused"] += 1
                 raise BusyError(f"{self.queued_rows} rows wait to be learned; the limit is {self.limits.queue}.")
+            if self.queued_bytes + size > self.limits.queue_bytes:
+                self.counts["refused"] += 1
+                raise BusyError(
+                    f"{self.queued_bytes} bytes wait to be learned; the limit is {self.limits.queue_bytes}."
+                )
             self._rows_in += rows
+            self._bytes_in += size
             self._queue.extend(works)
         self._wake.set()
 
@@ -87,6 +94,11 @@ class Hub:
     def queued_rows(self) -> int:
         """The rows that wait to be learned."""
         return self._rows_in - self._rows_out
+
+    @property
+    def queued_bytes(self) -> int:
+        """The bytes of the changes that wait."""
+        return self._bytes_in - self._bytes_out
 
     def call(self, *works: Work) -> dict[str, Any]:
         """Submit changes and wait for the answer to the last: for tests and programs without an event loop."""
@@ -169,6 +181,7 @@ class Hub:
             answered = {id(work) for work, _ in results}
             results += [(work, failed) for work in group if id(work) not in answered]
         self._rows_out += rows
+        self._bytes_out += sum(work.size() for work in group)
         self.deliver(results)
 
     def _admit(

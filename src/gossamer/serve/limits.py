@@ -33,6 +33,7 @@ class Limits:
     body : the most bytes of a request's body.
     rows : the most rows of a request (of a block, in NDJSON).
     queue : the most rows that wait to be learned, and the most requests; beyond it the answer is 429.
+    queue_bytes : the most bytes of what waits to be learned, and of what waits to be predicted; beyond it 429.
     models : the most models.
     keys : the most keys of a model per key.
     pending : the most rows of a model that wait for their labels.
@@ -51,6 +52,7 @@ class Limits:
     body: int = 16 * 2**20
     rows: int = 20_000
     queue: int = 100_000
+    queue_bytes: int = 256 * 2**20
     models: int = 1000
     keys: int = 100_000
     pending: int = 100_000

@@ -6,11 +6,12 @@ Everything here is part of a model's state: it is stored and replayed with it, t
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from gossamer._typing import Array, Bools, Floats
+from gossamer._typing import Array, Floats
 from gossamer.drift import Alarm, DriftAlarm
 
 #: Points of the line over all rows, at most; it has half as many after neighbours were merged.
@@ -19,8 +20,15 @@ POINTS = 240
 WINDOW = 1000
 #: Rows between false drift alarms, in the mean at least; and errors that are kept to compare with.
 EVERY, MEMORY = 100_000, 2000
-#: Rows before errors are watched for drift.
-WARM = 1000
+#: Rows before errors are watched for drift, and drift alarms that are kept.
+WARM, MARKS = 1000, 30
+#: The factor by which the mean error has changed at a drift alarm that is told. The errors of a model whose points come
+#: and go are never quite alike; fewer alarms keep the bound on false ones.
+CHANGED = 1.5
+#: The fewest errors on either side of a change.
+FEWEST = 10
+#: What stands for an error that is no number.
+HUGE = 1e300
 #: Rows that are shown, and events of the story.
 LATEST, EVENTS = 12, 60
 
@@ -57,6 +65,7 @@ class Meter:
         self.last: Any = state.get("last")
         self.inside: list[int] = list(state.get("inside", [0, 0]))  # of intervals or sets, and rows that had them
         self.alarms: list[int] = list(state.get("alarms", [0, 0]))  # drift alarms, and the row of the last
+        self.marks: list[list[float]] = list(state.get("marks", []))  # of drift alarms: row, since, time
         self.drift = DriftAlarm(every=EVERY, memory=MEMORY)
         if "drift" in state:
             learned = dict(state["drift"])
@@ -68,14 +77,16 @@ class Meter:
             "rows": self.rows, "totals": self.totals.tolist(), "every": self.every, "points": self.points,
             "partial": self.partial.tolist(), "window": list(self.window),
             "counts": [[label, count] for label, count in self.counts.items()], "sum": self.sum, "last": self.last,
-            "inside": self.inside, "alarms": self.alarms,
+            "inside": self.inside, "alarms": self.alarms, "marks": self.marks,
             "drift": {name: getattr(value, "tolist", lambda value=value: value)()
                       for name, value in self.drift._learned().items()},
         }  # fmt: skip
 
-    def add(self, y: Array | None, errors: Floats, times: Floats, inside: Bools | None = None) -> list[Alarm]:
+    def add(
+        self, y: Array | None, errors: Floats, times: Floats, inside: Array | None = None
+    ) -> list[tuple[Alarm, str]]:
         """Count rows: their labels, the error of the prediction made before each was learned, when each came, and
-        whether its target lay in the interval or set made before. Returns drift alarms over the errors."""
+        whether its target lay in the interval or set made before. Returns drift alarms over the errors, with words."""
         lines = [errors]
         if self.task == "classification":
             assert y is not None
@@ -84,13 +95,12 @@ class Meter:
             assert y is not None
             lines += self._means(np.asarray(y, dtype=np.float64))
         table = np.column_stack(lines)
-        self.window.extend(table[-WINDOW:].tolist())
-        # accumulate adds in order, so that the sums do not depend on how the rows are cut
-        self.totals = np.add.accumulate(np.vstack([self.totals, table]), axis=0)[-1]
+        counted = self.rows
+        self.totals = _sum_in_order(self.totals, table)
         start, count = 0, len(table)
         while start < count:
             stop = min(count, start + self.every - self.rows % self.every)
-            self.partial = np.add.accumulate(np.vstack([self.partial, table[start:stop]]), axis=0)[-1]
+            self.partial = _sum_in_order(self.partial, table[start:stop])
             self.rows += stop - start
             start = stop
             if self.rows % self.every == 0:
@@ -100,12 +110,38 @@ class Meter:
                     self._merge()
         if inside is not None:
             self.inside = [self.inside[0] + int(inside.sum()), self.inside[1] + len(inside)]
-        late = errors[max(0, len(errors) - max(0, self.rows - WARM)) :]  # a model that begins errs less and less
-        found = self.drift.update(late) if len(late) and np.isfinite(late).all() else []
-        found = [alarm._replace(row=alarm.row + WARM, since=alarm.since + WARM) for alarm in found]
-        if found:
-            self.alarms = [self.alarms[0] + len(found), found[-1].row]
+        found = self._watch(errors, counted, times)
+        self.window.extend(table[-WINDOW:].tolist())
         return found
+
+    def _watch(self, errors: Floats, counted: int, times: Floats) -> list[tuple[Alarm, str]]:
+        """Watch errors for drift, after so many rows."""
+        late = errors[max(0, WARM - counted) :]  # a model that begins errs less and less
+        if not len(late):
+            return []
+        found, shift = [], max(counted, WARM) - self.drift.row
+        begun = self.drift._first + shift  # where watching began anew
+        late = late if np.isfinite(late).all() else np.nan_to_num(late, nan=HUGE, posinf=HUGE)
+        for alarm in self.drift.update(late):
+            alarm = alarm._replace(row=alarm.row + shift)
+            watched = min(WINDOW, max(alarm.row - begun, 4 * FEWEST))
+            begun, fresh = alarm.row, errors[max(0, alarm.row - counted - watched) : alarm.row - counted]
+            older = islice(reversed(self.window), watched - len(fresh))
+            recent = np.concatenate([np.array([row[0] for row in older])[::-1], fresh])
+            since, old, new = find_change(recent, alarm.row)
+            if old / CHANGED < new < CHANGED * old:
+                continue
+            found.append((alarm._replace(since=since), self._words(alarm.row, since, old, new)))
+            self.alarms = [self.alarms[0] + 1, alarm.row]
+            self.marks = [*self.marks, [alarm.row, since, float(times[alarm.row - counted - 1])]][-MARKS:]
+        return found
+
+    def _words(self, row: int, since: int, old: float, new: float) -> str:
+        """What a drift alarm says."""
+        unit, size = (1.0, "") if self.task == "regression" else (100.0, " %")
+        verb, more = "raises alarms" if self.task == "novelty" else "errs", "more" if new > old else "less"
+        shown = f"{unit * old:.3g}{size}, then {unit * new:.3g}{size}"
+        return f"{verb} {more} since about row {since:,} ({shown}): drift alarm at row {row:,}"
 
     def _merge(self) -> None:
         """Halve the line: two neighbours become one point."""
@@ -161,3 +197,25 @@ class Meter:
     def line(self) -> dict[str, Any]:
         """The errors over time: a list of [rows so far, time, error, baseline, ...]."""
         return {"every": self.every, "names": ["error", *self.names], "points": self.points}
+
+
+def _sum_in_order(before: Floats, table: Floats) -> Floats:
+    """A sum that goes on with rows, one after the other: it does not depend on how the rows are cut."""
+    rows = table.copy()
+    rows[0] += before
+    return np.asarray(np.add.accumulate(rows, axis=0)[-1])
+
+
+def find_change(errors: Floats, row: int) -> tuple[int, float, float]:
+    """Where errors up to a row changed most: the first row after that, and the means before and after (the split with
+    the largest difference of means in units of its deviation, as cumulative sums find it).
+
+    >>> find_change(np.repeat([1.0, 3.0], [900, 100]), 5000)
+    (4901, 1.0, 3.0)
+    """
+    sums = np.add.accumulate(errors if np.isfinite(errors).all() else np.nan_to_num(errors, nan=HUGE, posinf=HUGE))
+    before = np.arange(FEWEST, len(sums) - FEWEST + 1)
+    after = len(sums) - before
+    old, new = sums[before - 1] / before, (sums[-1] - sums[before - 1]) / after
+    best = int(np.argmax(np.abs(new - old) * np.sqrt(before * after)))
+    return row - int(after[best]) + 1, float(old[best]), float(new[best])

@@ -82,6 +82,17 @@ def _all_fit(data: bytes, count: int) -> bool:
     return not bool((np.abs(np.frombuffer(data)) > LARGEST_NUMBER).any())
 
 
+def weigh(values: Sequence[Any] | None) -> int:
+    """About how many bytes numbers or texts have.
+
+    >>> weigh([1.5, 2.0]), weigh(["one", "three"])
+    (16, 24)
+    """
+    if not values:
+        return 0
+    return 8 * len(values) + sum(len(value) for value in values if type(value) is str)
+
+
 class Mixed(msgspec.Struct, array_like=True):
     """Rows of typed columns, and what came with them: `rows.Block` for rows that an encoder reads.
 
@@ -109,6 +120,11 @@ class Mixed(msgspec.Struct, array_like=True):
         values = {name: cells.values(self.count) for name, cells in zip(names, self.cells, strict=True)}
         hints = {name: HINTS[c.kind] for name, c in zip(names, self.cells, strict=True) if HINTS[c.kind]}
         return Table(self.count, values, hints)
+
+    def size(self) -> int:
+        """About how many bytes it has."""
+        cells = sum(len(one.data) + sum(map(len, one.texts)) for one in self.cells)
+        return cells + weigh(self.y) + weigh(self.keys) + weigh(self.ids) + weigh(self.weights)
 
     def row(self, i: int) -> bytes:
         """One row, as the bytes of a block."""

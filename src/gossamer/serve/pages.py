@@ -55,13 +55,13 @@ async def _news(app: App, chosen: str | None, gone: asyncio.Task[None]) -> Any:
     before: Any = None
     rate_rows, rate_time = app.hub.counts["rows"], app.loop.time()
     while not (app.stopping or app.ends() or gone.done()):
-        hub = app.hub
+        hub, (state, reason) = app.hub, app.state()
         now = app.loop.time()
         rate = (hub.counts["rows"] - rate_rows) / max(now - rate_time, 1e-3) if now > rate_time else 0.0
         rate_rows, rate_time = hub.counts["rows"], now
         told: dict[str, Any] = {
             "server": {
-                "state": hub.state, "reason": hub.reason, "queue": hub.queued_rows, "seq": hub.journal.seq,
+                "state": state, "reason": reason, "queue": hub.queued_rows, "seq": hub.journal.seq,
                 "journal_bytes": hub.journal.size(), "rows_per_second": round(rate, 1), "started": app.started,
                 "predicted": app.predictor.rows, "p50": app.counters.quantile("predict", 0.5),
                 "p99": app.counters.quantile("predict", 0.99), "requests": app.counters.total,
@@ -71,8 +71,9 @@ async def _news(app: App, chosen: str | None, gone: asyncio.Task[None]) -> Any:
         served = hub.models.get(chosen or "") or next(iter(hub.models.values()), None)
         if served is not None and (served.number, served.seq) != before:
             before = (served.number, served.seq)
+            drawn = await app.loop.run_in_executor(None, served.pictures)
             told["story"] = {
-                "name": served.name, "line": served.meter.line(), "latest": list(served.latest),
+                **drawn, "name": served.name, "latest": list(served.latest),
                 "events": list(served.events), "columns": served.facts.columns,
             }  # fmt: skip
         yield told

@@ -20,18 +20,20 @@ BY_ROW = ("predictions", "scores", "proba", "std", "interval", "set")
 class Ask:
     """A request for predictions."""
 
-    __slots__ = ("block", "done", "result", "served", "wanted")
+    __slots__ = ("block", "done", "result", "served", "size", "wanted")
 
     def __init__(self, served: Served, block: AnyBlock, wanted: dict[str, Any], done: Any = None) -> None:
         self.served, self.block, self.wanted, self.done = served, block, wanted, done
         self.result: Any = None
+        self.size = block.size()
 
 
 class Predictor:
     """Predicts on a thread of its own, so that neither the event loop nor the writer waits for it."""
 
-    def __init__(self, most: int, deliver: Callable[[list[tuple[Ask, Any]]], None]) -> None:
-        self.most, self.deliver = most, deliver
+    def __init__(self, most: int, deliver: Callable[[list[tuple[Ask, Any]]], None], most_bytes: int = 2**62) -> None:
+        self.most, self.most_bytes, self.deliver = most, most_bytes, deliver
+        self._bytes_in = self._bytes_out = 0  # each is changed by one thread only
         self.calls = self.rows = 0
         self._queue: deque[Ask] = deque()
         self._wake = threading.Event()
@@ -52,6 +54,9 @@ class Predictor:
         """Queue a request; BusyError if too many wait."""
         if len(self._queue) >= self.most:
             raise BusyError(f"{len(self._queue)} predictions wait.")
+        if self._bytes_in - self._bytes_out + ask.size > self.most_bytes:
+            raise BusyError(f"{self._bytes_in - self._bytes_out} bytes wait to be predicted.")
+        self._bytes_in += ask.size
         self._queue.append(ask)
         self._wake.set()
 
@@ -76,7 +81,9 @@ class Predictor:
         self._queue.extendleft(reversed(rest))
         self.calls += 1
         self.rows += rows
-        self.deliver(list(zip(group, self._predict(group), strict=True)))
+        answers = self._predict(group)
+        self._bytes_out += sum(ask.size for ask in group)
+        self.deliver(list(zip(group, answers, strict=True)))
 
     def _predict(self, group: list[Ask]) -> list[Any]:
         try:

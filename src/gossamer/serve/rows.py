@@ -83,6 +83,10 @@ class Block(msgspec.Struct, array_like=True):
         """The matrix."""
         return self.X
 
+    def size(self) -> int:
+        """About how many bytes it has."""
+        return len(self.data) + sum(map(mixed.weigh, (self.y, self.keys, self.ids, self.weights)))
+
     def row(self, i: int) -> bytes:
         """One row, as bytes."""
         return np.ascontiguousarray(self.X[i]).tobytes()

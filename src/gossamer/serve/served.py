@@ -15,9 +15,12 @@ import msgspec
 import numpy as np
 
 from gossamer import _checks, store
-from gossamer._typing import Array, Bools, Floats
+from gossamer._typing import Array, Floats
 from gossamer.bank import ModelBank
 from gossamer.serve import answers, mixed
+from gossamer.serve.answers import Made
+from gossamer.serve.certainty import Certainty, Rows
+from gossamer.serve.experts import Experts, find_mixture, weigh
 from gossamer.serve.facts import Facts, first_facts
 from gossamer.serve.fair_lock import FairLock
 from gossamer.serve.meters import EVENTS, LATEST, Meter
@@ -56,6 +59,7 @@ class Served:
         self.learning_seconds = 0.0  # of the processor, for all entries since it was last stored
         self.storing_seconds = 0.0  # of the processor, the last time
         self.meter = Meter(self.facts.task or "")
+        self.certainty, self.experts = Certainty(), Experts()
         self.pending: dict[Key, tuple[bytes, Any, bool]] = {}  # id -> row, the prediction shown, whether there was one
         self.latest: deque[list[Any]] = deque(maxlen=LATEST)
         self.events: deque[list[Any]] = deque(maxlen=EVENTS)
@@ -68,12 +72,17 @@ class Served:
         """Learn blocks one after the other; the predictions made before each row was learned, where a block
         shows them.
 
-        In pieces, or with ``whole`` in one call, which changes nothing if it fails. If a later piece fails, TornError.
+        In pieces, or with ``whole`` all of them or none. Else, if a later piece fails, TornError.
         """
         before = self.facts, self.encoder, self.model, self.meter, self.rows
+        count = blocks[0].count
+        kept = self.dump() if whole and self._piece(count, count, whole) < count else None
         try:
             return self._learn(blocks, times, whole)
         except ValueError as error:
+            if kept is not None:
+                self._restore(kept)
+                raise
             if self.rows > before[-1]:
                 raise TornError(str(error)) from error
             self.facts, self.encoder, self.model, self.meter, _ = before
@@ -88,18 +97,27 @@ class Served:
         for whole in join(blocks):
             X, first = whole.rows(self.facts.columns), 0
             while first < whole.count:
-                piece = slice(first, first + (whole.count if at_once else self._piece(blocks[0].count, first)))
+                piece = slice(first, first + self._piece(blocks[0].count, whole.count - first, at_once))
                 made = self._learn_piece(whole, X[piece], piece, when[piece])
-                shown += made if wanted else []
+                shown += answers.plain(made.predicted, made.known, self.facts.task) if wanted else []
                 first = piece.stop
             when = when[whole.count :]
         ends = np.cumsum([block.count for block in blocks]).tolist()
         return [shown[e - block.count : e] if block.shown else [] for block, e in zip(blocks, ends, strict=True)]
 
-    def _piece(self, first_block: int, first: int) -> int:
-        if self.rows == 0 and first == 0:  # does not depend on what else was learned with it
+    def _piece(self, first_block: int, left: int, at_once: bool, done: int = 0) -> int:
+        """The rows that are learned next, of those that are left, after some that are not counted yet."""
+        if self.rows + done == 0:  # does not depend on what else was learned with it
             return min(first_block, FIRST)
-        return self.piece - self.rows % self.piece  # a mixture works in blocks of its rows: pieces end where they do
+        whole = self.piece - (self.rows + done) % self.piece  # a mixture works in blocks of its rows: pieces end there
+        size = left if at_once else min(left, whole)
+        return size if find_mixture(self.model) is None else min(size, self.experts.room(self.rows + done))
+
+    def _restore(self, kept: bytes) -> None:
+        """Become again what `dump` has stored."""
+        before = Served.load(self.number, kept)
+        self.become(before)
+        self.events = before.events
 
     def _adapt(self, rows: int, seconds: float) -> None:
         """Make pieces larger while a full one is quick, and smaller when one takes long."""
@@ -120,20 +138,21 @@ class Served:
         if not self.meter.task:
             self.meter = Meter(str(self.facts.task))
 
-    def _learn_piece(self, block: AnyBlock, X: Any, piece: slice, when: Floats) -> list[Any]:
+    def _learn_piece(self, block: AnyBlock, X: Any, piece: slice, when: Floats) -> Made:
         y = None if block.y is None else self.targets(block.y[piece])
         keys = None if block.keys is None else block.keys[piece]
         weights = None if block.weights is None else np.array(block.weights[piece])
         with self.lock:
             begun = _time.thread_time()
-            predicted, known, inside = self._predict_learn(X, y, keys, weights)
+            made = self._predict_learn(X, y, keys, weights)
             self.rows += len(X)
+            self._watch(self.rows, y, made)
             seconds = _time.thread_time() - begun
         self._adapt(len(X), seconds)
-        self._count(X, y, predicted, known, when, inside)
-        return answers.plain(predicted, known, self.facts.task)
+        self._count(X, y, made.predicted, made.known, when, made.inside)
+        return made
 
-    def _predict_learn(self, X: Any, y: Array | None, keys: Any, weights: Any) -> tuple[Array, Bools, Bools | None]:
+    def _predict_learn(self, X: Any, y: Array | None, keys: Any, weights: Any) -> Made:
         """Predict rows, then learn them: the encoder and the model, or none of them."""
         if self.encoder is None:
             return answers.predict_learn(self.model, self.facts.task, X, y, keys, weights)
@@ -145,8 +164,17 @@ class Served:
             self.encoder.__dict__ = before
             raise
 
+    def _watch(self, rows: int, y: Array | None, made: Made) -> None:
+        """Keep how sure the model was of rows that it has learned now, and the weights of its experts."""
+        if y is not None and (made.inside is not None or made.made is not None):
+            predicted = None if made.reach is None else made.predicted
+            self.certainty.add(Rows(y, made.made, made.inside, predicted, made.reach))
+        mixture = find_mixture(self.model)
+        if mixture is not None:
+            self.experts.look(mixture, rows)
+
     def _count(
-        self, X: Any, y: Array | None, predicted: Array, known: Any, when: Floats, inside: Bools | None = None
+        self, X: Any, y: Array | None, predicted: Array, known: Any, when: Floats, inside: Array | None = None
     ) -> None:
         """Keep the error of predictions that were made before the label was known; the rows are learned."""
         before = self.rows - len(X)
@@ -157,12 +185,13 @@ class Served:
             errors = np.abs(predicted - y)
         else:
             errors = predicted.astype(np.float64)
-        for alarm in self.meter.add(y, errors, when, inside):
-            moment = float(when[min(alarm.row, self.meter.rows) - before - 1])
-            self.tell(moment, 0, f"errs otherwise since about row {alarm.since:,} (drift alarm at row {alarm.row:,})")
+        counted = self.meter.rows  # of an imported model: since then
+        told = [(alarm.row - counted, words) for alarm, words in self.meter.add(y, errors, when, inside)]
         for i in range(len(str(before)), len(str(self.rows))):
             if i >= 3:  # 1,000 rows, 10,000, ...
-                self.tell(float(when[10**i - before - 1]), 0, f"has learned {10**i:,} rows")
+                told.append((10**i - before, f"has learned {10**i:,} rows"))
+        for place, words in sorted(told):
+            self.tell(float(when[place - 1]), 0, words)
         plain = answers.plain(predicted[-LATEST:], known[-LATEST:], self.facts.task)
         labels = [None] * LATEST if y is None else y[-LATEST:].tolist()
         last = X[-LATEST:]
@@ -196,21 +225,9 @@ class Served:
         facts = self.facts.follow_labels(y)
         if rows:
             parts = self._waiting_rows([row for row, _, _ in rows])
-            self.facts = facts
+            before, self.facts = self.facts, facts
             labels = self.targets([y[i] for i in there])
-            done = 0
-            for X in parts:
-                size = len(X) if whole else self.piece
-                for first in range(0, len(X), size):
-                    part = X[first : first + size]
-                    try:
-                        with self.lock:
-                            self._predict_learn(part, labels[done : done + len(part)], None, None)
-                    except ValueError as error:
-                        if done:
-                            raise TornError(str(error)) from error
-                        raise
-                    done += len(part)
+            inside = self._learn_parts(parts, labels, whole, before)
             for i in there:
                 del self.pending[ids[i]]
             known = np.array([told for _, _, told in rows])
@@ -221,9 +238,36 @@ class Served:
             for X in parts:
                 part = slice(done, done + len(X))
                 self.rows += len(X)
-                self._count(X, labels[part], predicted[part], known[part], np.full(len(X), time))
+                found = None if inside is None else inside[part]
+                self._count(X, labels[part], predicted[part], known[part], np.full(len(X), time), found)
                 done = part.stop
         return {"rows": len(rows), "unknown": unknown, "predictions": [guess for _, guess, _ in rows]}
+
+    def _learn_parts(self, parts: list[Any], labels: Array, whole: bool, before: Facts) -> Array | None:
+        """Learn rows that waited; whether their targets lay in the intervals or sets made right before that."""
+        count, done = len(labels), 0
+        inside: list[Any] = []
+        alone = len(parts) == 1 and self._piece(count, count, whole) == count
+        kept = self.dump() if whole and not alone else None
+        for X in parts:
+            first = 0
+            while first < len(X):
+                size = self._piece(count, len(X) - first, whole, done)
+                part, y = X[first : first + size], labels[done : done + size]
+                try:
+                    with self.lock:
+                        made = self._predict_learn(part, y, None, None)
+                        self._watch(self.rows + done + len(part), y, made)
+                except ValueError as error:
+                    if kept is not None:
+                        self._restore(kept)
+                    self.facts = before
+                    if kept is None and done:
+                        raise TornError(str(error)) from error
+                    raise
+                inside.append(made.inside)
+                first, done = first + size, done + size
+        return None if any(part is None for part in inside) else np.concatenate(inside)
 
     def _waiting_rows(self, rows: list[bytes]) -> list[Any]:
         """Rows that waited, in their order: matrices or tables."""
@@ -252,6 +296,33 @@ class Served:
         if self.rows:
             self.facts.read(block, self.recipe, self.facts.columns or ())
 
+    # ------------------------------------------------------------------------------------------------- what it is like
+
+    def summary(self) -> dict[str, Any]:
+        """How well it does, in a few numbers."""
+        found, calibration = self.meter.summary(), self.certainty.calibration()
+        if found["window"] is not None:
+            found["window"]["coverage"] = self.certainty.coverage()
+        told = None if calibration is None else {name: calibration[name] for name in ("rows", "error")}
+        return {**found, "calibration": told}
+
+    def pictures(self) -> dict[str, Any]:
+        """What there is to draw: errors over time, drift alarms, calibration, intervals, and the weights of experts.
+
+        It waits for a piece of learning, and is not for the event loop.
+        """
+        with self.lock:
+            mixture = find_mixture(self.model)
+            now = None if mixture is None else (self.rows, weigh(mixture))
+            labels = sorted(self.facts.labels)
+            calibration = self.certainty.calibration()
+            if calibration is not None:
+                calibration["event"] = None if self.certainty.many or len(labels) != 2 else labels[1]
+            return {
+                "line": self.meter.line(), "drift": self.meter.marks, "calibration": calibration,
+                "intervals": self.certainty.band(), "experts": self.experts.line(now),
+            }  # fmt: skip
+
     # --------------------------------------------------------------------------------------------------------- states
 
     def tell(self, time: float, seq: int, words: str) -> None:
@@ -276,6 +347,7 @@ class Served:
                 "labels": sorted(facts.labels), "many": facts.many, "fixed": facts.fixed, "rows": self.rows,
                 "seq": self.seq, "meter": self.meter.state(), "latest": list(self.latest), "events": list(self.events),
                 "pending": [[one, *row] for one, row in self.pending.items()],
+                "certainty": self.certainty.state(), "experts": self.experts.state(),
             }  # fmt: skip
             parts = [plain, answers.to_bytes(self.model)]
             return msgspec.msgpack.encode(parts if self.encoder is None else [*parts, store.dumps(self.encoder)])
@@ -297,6 +369,7 @@ class Served:
         made.rows = made.stored_rows = plain["rows"]
         made.seq = plain["seq"]
         made.meter = Meter(plain["task"] or "", plain["meter"])
+        made.certainty, made.experts = Certainty(plain.get("certainty")), Experts(plain.get("experts"))
         made.latest.extend(plain["latest"])
         made.events.extend(plain["events"])
         made.pending = {one: (row, shown, told) for one, row, shown, told in plain["pending"]}
@@ -305,7 +378,18 @@ class Served:
     def become(self, other: Served) -> None:
         """Take the learned state of another, for a rollback; name, number and story stay."""
         with self.lock:
-            for name in ("recipe", "encoder", "model", "facts", "rows", "meter", "pending", "latest"):
+            for name in (
+                "recipe",
+                "encoder",
+                "model",
+                "facts",
+                "rows",
+                "meter",
+                "certainty",
+                "experts",
+                "pending",
+                "latest",
+            ):
                 setattr(self, name, getattr(other, name))
 
 

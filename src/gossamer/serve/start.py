@@ -73,21 +73,32 @@ def run(server: Any, models: tuple[str, ...] = ()) -> None:
     scheme = "https" if config.is_ssl else "http"
     address = f"{scheme}://{config.host}:{config.port}"
 
+    failed: list[str] = []
+
     def watch() -> None:
         while app.hub.state == "starting" and not server.should_exit:
             time.sleep(0.02)
-        for path in models:
-            _import(app, path)
+        for path in models if app.hub.state == "ready" else ():
+            try:
+                _import(app, path)
+            except Exception as error:
+                failed.append(f"{path} cannot be imported: {error}")
+                server.should_exit = True
+                return
+        app.importing = False
         if app.hub.state == "ready":
             print(f"gossamer serves {len(app.hub.models)} models of {app.hub.journal.folder} at {address}", flush=True)
         else:
             print(f"gossamer is {app.hub.state} at {address}: {app.hub.reason}", file=sys.stderr, flush=True)
 
+    app.importing = bool(models)
     gc.collect()
     gc.freeze()  # what was imported stays, and need not be looked at again
     sys.setswitchinterval(0.0002)  # the event loop waits for the other threads' Python code no longer than that
     threading.Thread(target=watch, daemon=True).start()
     server.run()
+    if failed:
+        raise ValueError(failed[0])
 
 
 def _import(app: Any, path: str) -> None:

@@ -111,9 +111,11 @@ function showModel(changed) {
   $("total").textContent = format(facts.error, share);
   $("rows").textContent = facts.learned.toLocaleString("en");
   $("pending").textContent = count(facts.pending);
+  $("alarms").textContent = facts.drift ? count(facts.drift.alarms) : "–";
+  $("alarms").title = facts.drift?.last ? `the last at row ${facts.drift.last.toLocaleString("en")}` : "";
   document.title = recent ? `${format(recent.error, share)} · ${facts.name}` : "gossamer serve";
   if (changed) {
-    plot($("chart"), story.line, share);
+    draw();
     showLegend(story.line.names, what);
     showRows();
     showStory();
@@ -121,16 +123,60 @@ function showModel(changed) {
   showFields();
 }
 
+// All pictures of the chosen model.
+function draw() {
+  plot($("chart"), story.line, facts.task !== "regression", story.drift);
+  drawSure();
+  $("experts-box").hidden = !story.experts;
+  if (story.experts) {
+    plotWeights($("experts"), story.experts);
+    const { names, points } = story.experts, now = points.at(-1).slice(1), rest = 1 - now.reduce((a, b) => a + b, 0);
+    const items = names.map((name, i) => [`expert${i}`, name, now[i]]);
+    $("experts-legend").replaceChildren(...[...items, ["others", "all others", Math.max(0, rest)]].map(([kind, name, weight]) => {
+      const item = legendItem(kind, name), share = document.createElement("strong");
+      share.textContent = percent(weight);
+      item.append(share);
+      return item;
+    }));
+  }
+}
+
+function drawSure() {
+  const numbers = story.intervals.length > 1, told = story.calibration;
+  $("sure-box").hidden = !numbers && !told;
+  $("sure").classList.toggle("square", !numbers);
+  if ($("sure-box").hidden) return;
+  const home = $(numbers ? "wide" : "narrow");
+  if ($("sure-box").parentElement !== home) home.prepend($("sure-box"));
+  const coverage = facts.window?.coverage ?? null, rows = facts.window?.rows ?? 0, held = [];
+  if (numbers) {
+    $("sure-name").textContent = "How sure: the last targets in their intervals for 90 %";
+    plotIntervals($("sure"), story.intervals);
+    if (coverage !== null) held.push(`Of the last ${count(rows)} targets, ${(100 * coverage).toFixed(1)} % lay in their interval.`);
+  } else {
+    $("sure-name").textContent = "How sure: probabilities against what came";
+    plotReliability($("sure"), told);
+    const event = told.event === null ? "the class it names" : `“${told.event}”`;
+    held.push(`Where it says 70 % for ${event}, that should come 7 times in 10. Off by ${(100 * told.error).toFixed(1)} % in the mean of the last ${count(told.rows)} rows.`);
+    if (coverage !== null) held.push(`Its sets for 90 % held ${(100 * coverage).toFixed(1)} % of the last ${count(rows)} labels.`);
+  }
+  $("sure-words").textContent = held.join(" ");
+}
+
+function legendItem(kind, words) {
+  const item = document.createElement("li"), line = document.createElement("i"), said = document.createElement("span");
+  line.className = kind;
+  said.textContent = words;
+  item.append(line, said);
+  return item;
+}
+
 function showLegend(names, what) {
-  const list = $("legend");
-  if (list.dataset.names === names.join()) return;
-  list.dataset.names = names.join();
-  list.replaceChildren(...names.map((name, i) => {
-    const item = document.createElement("li"), line = document.createElement("i");
-    line.className = `line${i}`;
-    item.append(line, i ? `always the ${name}` : `the model, ${what}`);
-    return item;
-  }));
+  const list = $("legend"), marked = story.drift.length > 0, wanted = JSON.stringify([names, what, marked]);
+  if (list.dataset.names === wanted) return;
+  list.dataset.names = wanted;
+  const items = names.map((name, i) => legendItem(`line${i}`, i ? `always the ${name}` : `the model, ${what}`));
+  list.replaceChildren(...items, ...(marked ? [legendItem("mark", "drift alarm, shaded since the change began")] : []));
 }
 
 function showRows() {
@@ -224,7 +270,8 @@ $("try").onsubmit = async event => {
     { method: "POST", headers: { ...headers(), "content-type": "application/json" }, body: JSON.stringify(body) });
   let told;
   try {
-    told = facts.proba ? await (await ask("?proba=1")).json() : await (await ask("")).json();
+    const more = facts.proba ? "?proba=1" : story.intervals.length && facts.recipe.key === null ? "?interval=0.9" : "";
+    told = await (await ask(more)).json();
   } catch (error) {
     told = { error: { message: "The server does not answer." } };
   }
@@ -243,6 +290,7 @@ function showAnswer(told) {
   const guess = told.predictions[0], strong = document.createElement("strong");
   strong.textContent = guess === null ? "no answer" : facts.task === "novelty" ? (guess ? "alarm" : "usual") : number(guess);
   out.replaceChildren(strong);
+  if (told.interval?.[0]) out.append(` between ${number(told.interval[0][0])} and ${number(told.interval[0][1])}, nine times in ten`);
   if (told.proba) {
     const bars = document.createElement("div");
     bars.className = "bars";
@@ -266,6 +314,6 @@ $("token-form").onsubmit = event => {
   $("token").value = "";
   follow();
 };
-addEventListener("resize", () => { if (facts && story) plot($("chart"), story.line, facts.task !== "regression"); });
+addEventListener("resize", () => { if (facts && story) draw(); });
 addEventListener("pagehide", () => stream?.abort());
 follow();

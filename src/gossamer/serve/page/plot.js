@@ -37,14 +37,16 @@ function merge(points, most) {
   return merged;
 }
 
-// points: [rows, time, value, value, ...]; names: one for each value; share: whether values are shares of rows.
-function plot(box, line, share, events) {
+// points: [rows, time, value, value, ...]; names: one for each value; share: whether values are shares of rows; marks:
+// drift alarms, [row, about where the change began, time].
+function plot(box, line, share, marks = []) {
   const width = Math.max(box.clientWidth, 200), height = box.clientHeight;
-  const left = 48, right = 14, top = 10, bottom = 26;
+  const left = 48, right = 14, top = 14, bottom = 26;
   box.querySelector("svg")?.remove();
   const names = line.names, points = merge(line.points, Math.floor(width / 8));
   const told = points.length ? names.map((name, i) => `${name} ${format(points.at(-1)[2 + i], share)}`).join(", ") : "no rows";
-  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Error over time: ${told}` });
+  const alarms = marks.length ? `; drift alarms at rows ${marks.map(mark => mark[0]).join(", ")}` : "";
+  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Error over time: ${told}${alarms}` });
   box.prepend(svg);
   const rows = points.length ? points.at(-1)[0] : 1;
   const values = points.flatMap(p => p.slice(2));
@@ -62,6 +64,12 @@ function plot(box, line, share, events) {
   }
   svg.append(element("text", { x: left, y: height - 7 }, "rows"));
   svg.append(element("line", { class: "axis", x1: left, x2: width - right, y1: y(0), y2: y(0) }));
+  for (const [row, since] of marks.filter(mark => mark[0] <= rows)) {
+    const wide = Math.max(x(row) - x(since), 1);
+    svg.append(element("rect", { class: "since", x: x(row) - wide, width: wide, y: top, height: height - top - bottom }));
+    svg.append(element("line", { class: "mark", x1: x(row), x2: x(row), y1: top, y2: height - bottom }));
+    svg.append(element("path", { class: "flag", d: `M${x(row)} ${top}l-5 -7h10Z` }));
+  }
   const path = i => points.map((p, k) => `${k ? "L" : "M"}${x(p[0]).toFixed(1)} ${y(p[2 + i]).toFixed(1)}`).join("");
   if (points.length) {
     const end = points.at(-1);
@@ -87,6 +95,8 @@ function plot(box, line, share, events) {
     cross.setAttribute("visibility", "visible");
     tip.hidden = false;
     tip.textContent = `row ${count(point[0])}: ` + names.map((name, i) => `${name} ${format(point[2 + i], share)}`).join(" · ");
+    const near = marks.find(mark => Math.abs(x(mark[0]) - event.offsetX) < 8);
+    if (near) tip.textContent += ` · drift alarm at row ${count(near[0])}, since about ${count(near[1])}`;
     const where = x(point[0]) + 12;
     tip.style.left = `${Math.min(where, width - tip.offsetWidth - 4)}px`;
   };

@@ -17,6 +17,7 @@ import re
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from gossamer import Learner, _registry
 from gossamer.budgets import Budget, Fourier, Nystrom
@@ -372,3 +373,8 @@ def assert_close(one: dict[str, Any], other: dict[str, Any], rtol: float = 1e-9)
         else:  # the root of a squared norm near 0 has half the digits
             scale = max(1.0, float(np.abs(b).max(initial=0.0)))
             np.testing.assert_allclose(a, b, rtol, (rtol**0.5 if name == "norm" else rtol) * scale, err_msg=name)
+
+
+def random_rows(rows, features, density, rng):
+    """Sparse rows, in CSR; `scipy.sparse.random_array` is younger than the oldest SciPy."""
+    return sp.csr_array(sp.random(rows, features, density, format="csr", random_state=rng))

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from parts import as_they_come
+from parts import as_they_come, random_rows
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -33,7 +33,7 @@ every_recipe = pytest.mark.parametrize("part", RECIPES, ids=lambda part: part.__
 
 def data(part, rows=60, features=30, seed=0):
     """Rows that are mostly zeros, as a matrix and as CSR, and targets."""
-    X = sp.random_array((rows, features), density=0.2, format="csr", rng=np.random.default_rng(seed))
+    X = random_rows(rows, features, 0.2, np.random.default_rng(seed))
     scores = X @ np.sin(np.arange(features))
     if is_classifier(part()):
         return X.toarray(), X, np.where(scores > 0, "up", "down")
@@ -326,7 +326,7 @@ def test_auto_without_scaling(part):
 
 def test_auto_of_wide_rows():
     """Scaled rows are dense: of many features they are refused, with the way out; unscaled, they are learned."""
-    X = sp.random_array((120, 10**6), density=1e-5, format="csr", rng=np.random.default_rng(0))
+    X = random_rows(120, 10**6, 1e-5, np.random.default_rng(0))
     y = np.arange(120) % 2
     with pytest.raises(ValueError, match=r"X.*AutoClassifier must be of at most 65536 features.*scale=False"):
         gossamer.AutoClassifier().partial_fit(X, y)

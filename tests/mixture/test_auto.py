@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from test_estimators import MIXTURES, name_of
 
 import gossamer
-from gossamer import AutoClassifier, AutoRegressor, river, store
+from gossamer import AutoClassifier, AutoRegressor, store
 from gossamer.bank import ModelBank
 from gossamer.kernels import Gaussian, Linear, Matern
 from gossamer.mixture import roster
@@ -281,7 +281,7 @@ def test_parameters_are_checked_when_rows_come(part):
 @pytest.mark.parametrize("case", ["two", "three", "mean"])
 def test_river_is_the_same(case):
     """Rows of dicts through river's face, features that come late included."""
-    pytest.importorskip("river")
+    river = pytest.importorskip("gossamer.river")
     X, y = stream(case, 200)
     face = getattr(river, CASES[case][0].__name__)(budget=12)
     model, guesses = make(case), []

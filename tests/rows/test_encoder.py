@@ -1,10 +1,12 @@
 """Laws of `RowEncoder`: batches, faces of a table, the store, and the kinds that it finds."""
 
+import datetime
 import io
 import itertools
 import math
 import pickle
 import zlib
+import zoneinfo
 
 import numpy as np
 import pandas as pd
@@ -285,7 +287,8 @@ def test_many_categories_have_a_bounded_width():
 def test_timestamps_are_points_on_circles():
     """Hour, weekday and day of the year by the calendar of Python, in UTC and in a zone, before 1970 too."""
     stamps = pd.date_range("1899-12-31 23:00", "2101-01-02", periods=500).round("s").to_series()
-    zone = stamps.dt.tz_localize("UTC").dt.tz_convert("America/New_York").dt.tz_localize(None)
+    york = zoneinfo.ZoneInfo("America/New_York")  # older versions of pandas have no summer time after 2037
+    zone = stamps.map(lambda t: t.to_pydatetime().replace(tzinfo=datetime.UTC).astimezone(york).replace(tzinfo=None))
     for name, local in (("UTC", stamps), ("America/New_York", zone)):
         found = RowEncoder({"t": "timestamp"}, timezone=name, scale=False).learn_transform(pd.DataFrame({"t": stamps}))
         day = (local - local.dt.normalize()).dt.total_seconds() / 86400

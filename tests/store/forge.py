@@ -430,7 +430,7 @@ def work(model: Any) -> None:
         allowed(lambda: model.score(X))
         allowed(lambda: model.score(X, average=model.average is not None))
         allowed(lambda: model.learn(X, y, **when))
-        one = X[0].toarray()[0] if issparse(X) else X[0]
+        one = X[[0]].toarray()[0] if issparse(X) else X[0]
         then = {} if model.half_life is None else {"time": model._time or 0.0}
         allowed(lambda: [model.learn_one(one, None if y is None else y[0], **then), model.score_one(one)])
         allowed(lambda: [model.points, model.coefs, model.norm, model.level, model.discarded, repr(model)])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from parts import random_rows
 
 from gossamer import SILKClassifier, cli, evaluate
 from gossamer.kernels import Linear
@@ -13,7 +14,7 @@ from gossamer.streams._indices import IndexSchema, Names, read_schema
 def lines(rows=400, features=5000, seed=0, base=1):
     """A LIBSVM text, and the rows in it."""
     rng = np.random.default_rng(seed)
-    X = sp.random_array((rows, features), density=20 / features, format="csr", rng=rng)
+    X = random_rows(rows, features, 20 / features, rng)
     X.data = np.round(X.data, 3)
     y = np.where(X @ np.sin(np.arange(features)) > 0, 1, -1)
     text = [

@@ -27,6 +27,7 @@ def read_arrow(
         _check_messages(data, most)
         table = arrow.ipc.open_stream(arrow.BufferReader(data)).read_all()
         table.validate(full=True)  # offsets of texts may lead anywhere
+        names = table.column_names  # which may be no texts
     except (arrow.ArrowException, OSError, ValueError, struct.error, IndexError, NotImplementedError) as error:
         if isinstance(error, ParameterError):
             raise
@@ -34,7 +35,6 @@ def read_arrow(
     count = table.num_rows
     if not 1 <= count <= most:
         raise _checks.wrong("request", "rows", f"between 1 and {most}", count)
-    names = table.column_names
     if len(set(names)) < len(names):
         raise _checks.wrong("request", "columns", "different names", names[:20])
     decided = None

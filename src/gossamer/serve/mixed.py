@@ -161,7 +161,7 @@ def decode_mixed(data: bytes) -> Mixed:
         raise _checks.wrong("journal", "block", f"of version {VERSION}", data[:2])
     try:
         block = _decode(memoryview(data)[2:])
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, TypeError) as error:  # a value that cannot be hashed is a TypeError of older versions
         raise _checks.wrong("journal", "block", "rows of typed columns", str(error)[:200]) from None
     if block.count < 1 or not block.cells:
         raise _checks.wrong("journal", "block", "rows of typed columns", block.count)

@@ -109,7 +109,7 @@ def decode_block(data: bytes) -> AnyBlock:
         return mixed.decode_mixed(data)
     try:
         return _decode(data)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, TypeError) as error:  # a value that cannot be hashed is a TypeError of older versions
         raise _checks.wrong("journal", "block", "rows", str(error)[:200]) from None
 
 

@@ -286,8 +286,8 @@ def soak(name: str, seconds: float, rate: float) -> dict[str, Any]:
 
 
 async def driven(port: int, choose: Callable[[], bytes], count: load.Count, rate: float, seconds: float) -> None:
-    """Single rows to learn, at a fixed rate over eight connections."""
-    end, connections = time.perf_counter() + seconds, 8
+    """Single rows to learn, at a fixed rate over some connections, each of which waits for its answers."""
+    end, connections = time.perf_counter() + seconds, 24
 
     async def one() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -206,7 +206,7 @@ def test_equals_the_estimator(part):
 
 @pytest.mark.parametrize("part", LOGISTIC, ids=name_of)
 def test_probabilities(part):
-    """With the logistic loss they are the estimator's; otherwise a vote for the predicted label."""
+    """They are the estimator's."""
     for classes in (2, 3):
         X, y, rows, arguments = stream_of(part, classes)
         model, estimator = face(part, loss="logistic"), part(Gaussian(0.5), loss="logistic", budget=20)
@@ -222,18 +222,13 @@ def test_probabilities(part):
         np.testing.assert_allclose(frame.to_numpy(), shares, rtol=1e-14)
 
 
-@pytest.mark.parametrize("part", [part for part in CLASSIFIERS if not hasattr(part(), "predict_proba")], ids=name_of)
-def test_votes(part):
-    """Without probabilities, the predicted label has all; a model for two classes speaks of True and False at once."""
-    _, _, rows, arguments = stream_of(part, 3 if part in MANY else 2)
+@pytest.mark.parametrize("part", CLASSIFIERS, ids=name_of)
+def test_probabilities_before_two_labels_are_known(part):
+    """A model for two classes speaks of True and False at once; the only label that is known has all."""
+    _, _, rows, _ = stream_of(part, 2)
     model, empty = face(part), {} if part in MANY else {False: 0.5, True: 0.5}
     assert model.predict_proba_one(rows[0]) == empty
     assert model.predict_proba_many(pd.DataFrame(rows[:2])).to_dict("records") == ([empty] * 2 if empty else [])
-    run(model, rows, arguments)
-    for x in rows:
-        votes = model.predict_proba_one(x)
-        assert votes == {label: float(label == model.predict_one(x)) for label in NAMES[: 3 if part in MANY else 2]}
-    model = face(part)
     model.learn_one(rows[0], True)
     assert model.predict_proba_one(rows[0]) == ({True: 1.0} if part in MANY else {True: 1.0, False: 0.0})
 

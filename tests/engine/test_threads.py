@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -230,6 +231,29 @@ def test_predict_while_a_class_is_added():
             work(seed)
     finally:
         sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("name", ["dual_coef_", "intercept_", "coef_"])
+def test_attributes_are_of_one_moment(name, monkeypatch):
+    """A third class makes another learner in the middle: an attribute is of the two classes, or of the three."""
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    model = gossamer.SILKClassifier("linear", budget=20).partial_fit(X, y)
+    threads, found = [], type(model)._hypothesis
+
+    def interrupted(self):
+        made = found(self)
+        if not threads:
+            threads.append(threading.Thread(target=model.partial_fit, args=(X[:3], [0, 1, 2])))
+            threads[0].start()
+            threads[0].join(0.2)
+        return made
+
+    monkeypatch.setattr(type(model), "_hypothesis", interrupted)
+    before = np.atleast_2d(getattr(model, name))
+    threads[0].join()
+    after = np.atleast_2d(getattr(model, name))
+    assert len(model.classes_) == 3
+    assert (len(before), len(after)) == ((1, 1) if name == "intercept_" else (1, 3))
 
 
 def test_a_pipeline_is_of_one_moment():

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 
+from gossamer._locks import shared
 from gossamer._sparse import to_scipy
 from gossamer._typing import Array, Floats
 from gossamer.estimators import averaging
@@ -34,7 +35,10 @@ def linear_factor(kernel: Kernel) -> float | None:
 
 
 class Shown:
-    """f(x) = sum_i dual_coef_i k(support_vectors_i, x) + intercept_, and the counters of the learner."""
+    """f(x) = sum_i dual_coef_i k(support_vectors_i, x) + intercept_, and the counters of the learner.
+
+    What is made of several attributes is of one moment: it waits for a thread that learns.
+    """
 
     def _fitted(self) -> Learner:
         raise NotImplementedError
@@ -56,17 +60,20 @@ class Shown:
         return to_scipy(self._hypothesis()[0])
 
     @property
+    @shared
     def dual_coef_(self) -> Array:
         """The effective coefficients of the support points: a row for the score, or one for each of ``classes_``."""
         return self._outward(self._hypothesis()[1])
 
     @property
+    @shared
     def intercept_(self) -> float:
         """The learned offset b."""
         learner, offset = self._fitted(), self._hypothesis()[2]
         return offset if learner.loss.many else float(self._outward(np.array([[offset]]))[0, 0])
 
     @property
+    @shared
     def coef_(self) -> Array:
         """The weights of the features for a linear kernel, f(x) = <coef_, x> + intercept_: a row for the score, or one
         for each of ``classes_``; of a regressor, a vector. With other kernels there is no such attribute."""

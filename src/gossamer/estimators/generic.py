@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
 from gossamer import _checks
-from gossamer._locks import exclusive
+from gossamer._locks import exclusive, shared
 from gossamer._typing import Array, Floats
 from gossamer.clock import read_times
 from gossamer.estimators import (
@@ -494,16 +494,19 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         return np.asarray((unit[:, None] if np.ndim(unit) else unit) * values)
 
     @property
+    @shared
     def intercept_(self) -> Any:
         """The constant part of a prediction: the learned offset b, and the mean target."""
         return super().intercept_ + self.target_mean_
 
     @property
+    @shared
     def discarded_(self) -> float:
         """The sum of the RKHS norms of the terms that the budget discarded, in the present units of the targets."""
         return self._fitted().discarded * self._unit()
 
     @property
+    @shared
     def norm_(self) -> float:
         """The RKHS norm of the hypothesis without its intercept, in the units of the targets."""
         return self._fitted().norm * self._unit()

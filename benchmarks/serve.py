@@ -218,7 +218,7 @@ def recovery(name: str, rows: int, per_entry: int, stored: bool) -> dict[str, An
         def is_late() -> bool:
             """Whether the next state will be stored soon."""
             learned = served.rows - served.stored_rows
-            late = served.learning_seconds >= 0.85 * limits.replay_seconds or learned >= 0.9 * limits.snapshot_rows
+            late = served.learning_seconds >= 0.7 * limits.replay_seconds or learned >= 0.9 * limits.snapshot_rows
             return not stored or late
 
         while served.rows < rows or not is_late():
@@ -234,7 +234,7 @@ def recovery(name: str, rows: int, per_entry: int, stored: bool) -> dict[str, An
         same = again.models["m"].dump() == state
         again.stop()
     found = {"rows": learned, "replayed": after, "rows_per_entry": per_entry, "seconds": round(seconds, 2),
-             "cpu_seconds": round(processor, 2), "same_bytes": same, "bytes_per_row": round(size / after, 1),
+             "cpu_seconds": round(processor, 2), "same_bytes": same, "bytes_per_row": round(size / max(1, after), 1),
              "load": os.getloadavg()[0]}  # fmt: skip
     print(f"{name}: recovery: {found}", flush=True)
     return found
@@ -336,7 +336,8 @@ def table(kept: dict[str, Any]) -> str:
             shown = (
                 f"{one['seconds']:.1f} s | {one['bytes_per_row']:.0f} bytes a row | {one['cpu_seconds']:.1f} s in all"
             )
-            replayed = "without stored states" if one["replayed"] == one["rows"] else f"{one['replayed']:,} replayed"
+            again = one.get("replayed", one["rows"])
+            replayed = "without stored states" if again == one["rows"] else f"{again:,} replayed"
             what = f"recovery of {one['rows']:,} rows, journalled {what}, {replayed}"
             must, aim = ("30 s", "10 s") if one["rows"] >= 1_000_000 else ("", "")
             lines.append(f"| {name}: {what} | {shown} | {must} | {aim} | {one['load']:.0f} |")

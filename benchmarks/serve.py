@@ -234,8 +234,8 @@ def recovery(name: str, rows: int, per_entry: int, stored: bool) -> dict[str, An
         same = again.models["m"].dump() == state
         again.stop()
     found = {"rows": learned, "replayed": after, "rows_per_entry": per_entry, "seconds": round(seconds, 2),
-             "cpu_seconds": round(processor, 2), "same_bytes": same, "bytes_per_row": round(size / max(1, after), 1),
-             "load": os.getloadavg()[0]}  # fmt: skip
+             "cpu_seconds": round(processor, 2), "same_bytes": same, "bytes": size,
+             "bytes_per_row": round(size / learned, 1), "load": os.getloadavg()[0]}  # fmt: skip
     print(f"{name}: recovery: {found}", flush=True)
     return found
 
@@ -333,11 +333,10 @@ def table(kept: dict[str, Any]) -> str:
             lines.append(f"| {name}: predict p99 while a learner is saturated / idle | {shown}")
         for one in found.get("recovery", []):
             what = "in batches of 100" if one["rows_per_entry"] == 100 else "one by one"
-            shown = (
-                f"{one['seconds']:.1f} s | {one['bytes_per_row']:.0f} bytes a row | {one['cpu_seconds']:.1f} s in all"
-            )
             again = one.get("replayed", one["rows"])
             replayed = "without stored states" if again == one["rows"] else f"{again:,} replayed"
+            size = f"{one['bytes_per_row']:.0f} bytes a row" if again == one["rows"] else f"{one['bytes'] / 1e6:.0f} MB"
+            shown = f"{one['seconds']:.1f} s | {size} | {one['cpu_seconds']:.1f} s in all"
             what = f"recovery of {one['rows']:,} rows, journalled {what}, {replayed}"
             must, aim = ("30 s", "10 s") if one["rows"] >= 1_000_000 else ("", "")
             lines.append(f"| {name}: {what} | {shown} | {must} | {aim} | {one['load']:.0f} |")
@@ -353,7 +352,8 @@ def table(kept: dict[str, Any]) -> str:
 
 
 def show(kept: dict[str, Any]) -> None:
-    """Put the table into the page."""
+    """Put the table into the page, and beside the results."""
+    RESULTS.with_suffix(".md").write_text(f"{table(kept)}\n")
     page = ROOT / "docs" / "operations.md"
     before, _, rest = page.read_text().partition("<!-- serve:begin -->\n")
     after = rest.partition("<!-- serve:end -->")[2]

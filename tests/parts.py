@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import functools
 import importlib
+import inspect
 import itertools
 import math
 import pkgutil
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gossamer import Learner, _registry
+from gossamer import Learner, OnlineScaler, _registry
 from gossamer.budgets import Budget, Fourier, Nystrom
 from gossamer.kernels import Additive, Brownian, Exponential, Gaussian, Kernel, Linear, Matern, Spline
 from gossamer.losses import Loss
@@ -41,6 +42,16 @@ def user_diagonal(A):
 
 def user_schedule(t):
     return (1 + t / 10) ** -0.75
+
+
+def scaler_options() -> list[dict[str, bool]]:
+    """Every combination of the switches of a scaler, which are the parameters that are True or False."""
+    switches = {
+        name: parameter.default
+        for name, parameter in inspect.signature(OnlineScaler).parameters.items()
+        if isinstance(parameter.default, bool)
+    }
+    return [dict(zip(switches, chosen, strict=True)) for chosen in itertools.product([True, False], repeat=len(switches))]
 
 
 #: Values to try for a field, by its part and name or by its name alone, and else by a word in its type.

@@ -1,4 +1,4 @@
-"""Features with large values, drawn in."""
+"""Features with large values, drawn in; features that pile up near 0, spread out."""
 
 from __future__ import annotations
 
@@ -20,3 +20,12 @@ def squash(rows: Array) -> Array:
     """
     near = np.clip(rows, -FAR, FAR)
     return np.asarray(near / np.sqrt(np.sqrt(1 + near * near)))
+
+
+def root(rows: Array) -> Array:
+    """The square root of the size of every entry, with its sign: it spreads small values and draws large ones in.
+
+    >>> root(np.array([-4.0, 0.0, 0.01])).round(3).tolist()
+    [-2.0, 0.0, 0.1]
+    """
+    return np.asarray(np.copysign(np.sqrt(np.abs(rows)), rows))

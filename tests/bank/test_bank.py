@@ -9,7 +9,7 @@ import os
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from parts import examples, fitted, label, user_kernel
+from parts import examples, fitted, label, scaler_options, user_kernel
 from sklearn.base import clone
 from test_estimators import ADDITIVE, CLASSIFIERS, DETECTORS, FOUND, MANY, data, made, name_of, snapshot, table
 
@@ -151,6 +151,14 @@ def test_what_is_taken_by_default():
         bank = ModelBank(part())
         bank.learn(keyed(20), X, y)
         assert bank.backend == ("estimators" if part in ADDITIVE else "native"), part
+
+
+@pytest.mark.parametrize("options", scaler_options(), ids=str)
+def test_every_scaler(options):
+    """Whatever a scaler does to rows, it does in a bank."""
+    X, y = data(SILKRegressor, count=120)
+    model = pipeline(OnlineScaler(**options), SILKRegressor(Gaussian(0.5), budget=9))
+    check_against_alone(model, keyed(120), X * [1.0, 50.0], y, [50])
 
 
 @pytest.mark.parametrize("kernel", examples("kernel", one_each=True), ids=label)

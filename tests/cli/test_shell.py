@@ -305,6 +305,24 @@ def test_formulas_in_texts_do_not_run(tmp_path, capsys):
     numbers.close()
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_texts_that_are_no_unicode(ending, tmp_path, capsys):
+    """Half of a surrogate pair, which JSON may have, in features and labels: learned, stored, predicted and written."""
+    labels, texts = ["no\ud800", "yes"], ["\udfff", "ok fine", "a longer text \udc00 of words"]
+    rows = [[i % 7, texts[i % 3], f"free text number {i} \ud800", labels[i % 7 > 3]] for i in range(200)]
+    path, out = write(tmp_path / "d.jsonl", rows, ("a", "c", "t", "y")), tmp_path / f"o.{ending}"
+    assert run(capsys, "run", path, "--target", "y", "--save", tmp_path / "m.gsm", "--out", out)[0] == 0
+    learned = out.read_text(encoding="utf-8")
+    assert run(capsys, "predict", tmp_path / "m.gsm", path, "--out", out)[0] == 0
+    for written in (learned, out.read_text(encoding="utf-8")):
+        lines = written.splitlines()
+        found = list(csv.DictReader(lines)) if ending == "csv" else list(map(json.loads, lines))
+        told_ = {row["prediction"] for row in found[100:]}
+        assert told_ == ({"no\\ud800", "yes"} if ending == "csv" else set(labels))
+    assert run(capsys, "inspect", tmp_path / "m.gsm")[0] == 0
+    assert run(capsys, "compare", path, "--target", "y")[0] == 0
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is of Linux")
 @pytest.mark.parametrize("option", ["--out", "--trace"])
 def test_a_full_disk_names_the_file(option, tmp_path, capsys):

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from parts import scaler_options
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +19,7 @@ SETTINGS = [
     {"forget": forget, "with_mean": centre, "with_std": divide}
     for forget, centre, divide in itertools.product([0.0, 0.01, 0.9], [True, False], [True, False])
 ]
+SHAPED = [{"forget": forget, **options} for forget in (0.0, 0.01) for options in scaler_options()]
 settings = pytest.mark.parametrize("setting", SETTINGS, ids=str)
 dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
@@ -65,7 +67,7 @@ def test_statistics_are_weighted_means(setting):
         np.testing.assert_allclose(scaler.transform(X), StandardScaler().fit_transform(X), rtol=1e-7, atol=1e-7)
 
 
-@given(st.lists(st.integers(1, 79), max_size=6), st.sampled_from(SETTINGS), st.booleans())
+@given(st.lists(st.integers(1, 79), max_size=6), st.sampled_from(SETTINGS + SHAPED), st.booleans())
 def test_any_split(cuts, setting, single):
     """learn_transform in any batches, down to single rows, and partial_fit: the same bits."""
     X = rows(80, np.float32 if single else np.float64)
@@ -80,7 +82,21 @@ def test_any_split(cuts, setting, single):
     assert facts(OnlineScaler(**setting).fit(X[:3]).fit(X)) == facts(whole)
 
 
-@settings
+@pytest.mark.parametrize("setting", SHAPED, ids=str)
+@dtypes
+def test_shapes(setting, dtype):
+    """Roots are taken before rows are scaled, and squashing comes after."""
+    X, plain = rows(dtype=dtype), {**setting, "squash": False, "root": False}
+    before = np.copysign(np.sqrt(np.abs(X)), X) if setting["root"] else X
+    expected = OnlineScaler(**plain).learn_transform(before)
+    if setting["squash"]:
+        expected = expected / (1 + expected**2) ** 0.25
+    got = OnlineScaler(**setting).learn_transform(X)
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, expected, rtol=1e-12 if dtype == np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("setting", SETTINGS + SHAPED, ids=str)
 @dtypes
 def test_no_look_ahead(setting, dtype):
     """A row is scaled as transform does right after it: later rows have no part in it."""

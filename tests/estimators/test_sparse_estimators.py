@@ -240,7 +240,7 @@ def test_scaler(forget, dtype):
     """Sparse rows are scaled as dense ones without centring; any split, and a file in between, gives the same bits."""
     S = data(SILKClassifier, rows=200)[1].astype(dtype)
     S.data[3] = 0.0  # a zero that is written down is a zero
-    for options in ({}, {"with_std": False}, {"squash": True}):
+    for options in ({}, {"with_std": False}, {"squash": True}, {"root": True}):
         dense, whole, split = (OnlineScaler(forget, with_mean=False, **options) for _ in range(3))
         expected, found = dense.learn_transform(S.toarray()), whole.learn_transform(S)
         tolerance = 1e-9 if dtype == np.float64 else 1e-5

@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from parts import scaler_options
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.metrics import balanced_accuracy_score, log_loss, precision_recall_fscore_support, roc_auc_score
@@ -145,6 +146,22 @@ def test_chunks_change_nothing(model, rows):
 
 def parts(loss):
     return Learner(Gaussian(0.5), loss, Implicit(C=0.5, reg=0.01), Smallest(20))
+
+
+@pytest.mark.parametrize("options", scaler_options(), ids=str)
+def test_every_scaler_with_late_labels(options):
+    """Whatever a scaler does to rows, it does where labels come later."""
+    X, y = data(2)
+    model, alone = (pipeline(OnlineScaler(**options), SILKClassifier(Gaussian(0.5), budget=20)) for _ in range(2))
+    run, said = Prequential(model, delay=5), []
+    part = run.update(X, y)
+    for t in range(len(X)):
+        said.append(alone.predict(X[t : t + 1])[0] if t > 5 else None)
+        if t >= 5:
+            alone.partial_fit(X[t - 5 : t - 4], y[t - 5 : t - 4])
+    assert np.where(part.known, part.labels.astype(object), None).tolist() == said
+    assert np.array_equal(model[-1].learner_.points, alone[-1].learner_.points)
+    assert np.array_equal(model.decision_function(X), alone.decision_function(X))
 
 
 @pytest.mark.parametrize("delay", [0, 4])

@@ -16,7 +16,7 @@ OPTIONS = {
     "sign": {}, "class": {"many": True}, "value": {"task": "regression"},
     "quantile": {"task": "regression", "quantile": 0.8},
 }  # fmt: skip
-ROWS = 1056
+ROWS = 2112
 
 
 class Recorder(Weights):
@@ -24,7 +24,7 @@ class Recorder(Weights):
 
     def __init__(self, kind, experts, share, quantile):
         super().__init__(kind, experts, share, quantile)
-        self.run, self.names, self.starts = Mixed(kind, share), list(range(experts)), []
+        self.run, self.names, self.starts, self.wakes = Mixed(kind, share), list(range(experts)), [], 0
 
     def learn(self, scores, variances, y, importance=None, fades=None, settled=None):
         found = likelihoods(self.kind, scores, variances, y, importance, self.opinions.copy())
@@ -42,18 +42,36 @@ class Recorder(Weights):
         super().keep(which)
         self.names = [self.names[place] for place in which]
 
+    def _starts(self, named=True):
+        self.starts.append((len(self.run.own), 1000 + len(self.starts) if named else None))
+        return self.starts[-1][1]
+
     def add(self, weight, opinion):
         super().add(weight, opinion)
         assert weight == ENTRY
-        self.names.append(1000 + len(self.starts))
-        self.starts.append((len(self.run.own), self.names[-1]))
+        self.names.append(self._starts())
+
+    def split(self, place):
+        """The sleeper and its copy go on as two experts that start."""
+        super().split(place)
+        assert self.weights[place] >= ENTRY
+        self.names[place] = self._starts()
+        self.names.append(self._starts())
+        self.wakes += 1
+
+    def lift(self, places, least):
+        """All together take no more than an expert that starts."""
+        before = self.weights.copy()
+        super().lift(places, least)
+        assert (self.weights >= (1 - ENTRY) * before).all()
+        if (self.weights != before).any():
+            self._starts(named=False)
 
 
 def stream(kind):
-    """A world that stands still, and then turns fast."""
-    half = ROWS // 2
-    (X, y), (moved, after) = rotating_xor(half, 0, turns=0), rotating_xor(ROWS - half, 1, turns=3)
-    X, y = np.vstack([X, moved]), np.concatenate([y, after])
+    """A world that stands still, then turns fast, and comes back."""
+    parts = [rotating_xor(1100, 0, turns=0), rotating_xor(500, 1, turns=3), rotating_xor(ROWS - 1600, 2, turns=0)]
+    X, y = np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
     if kind == "class":
         return X, np.where((y > 0) & (X[:, 0] > 0), 2.0, (y > 0) * 1.0)
     return X, y if kind == "sign" else 50 + 10 * y * X[:, 0] + np.random.default_rng(3).normal(size=ROWS)
@@ -79,3 +97,4 @@ def test_no_expert_is_ahead_by_more_than_the_bound(kind):
         assert p["switches"] > 0
         assert regret <= bounds.roster_regret(**p)
     assert max(map(len, recorded.run.losses)) > 50 > len(recorded.run.losses[-1])
+    assert recorded.wakes or kind != "sign"

@@ -63,6 +63,8 @@ def compact(model: Any, features: int, dtype: Any, classes: list[Any] | None, th
         return None  # the bytes of a state have no clock
     if getattr(last, "class_weight", None) is not None:
         return None  # and no counts of classes
+    if scaler is not None and not scaler.is_linear:
+        return None
     learner = last._start()
     kernel = learner.kernel
     own = isinstance(kernel, (Gaussian, Laplace)) and isinstance(kernel.gamma, str)

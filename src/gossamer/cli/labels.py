@@ -105,7 +105,8 @@ class Join:
     def _output(self, length: int | None, opened: ExitStack) -> Any:
         if not self.options.out:
             return None
-        file = open(self.options.out, "w" if length is None else "r+", encoding="utf-8", newline="")  # noqa: SIM115
+        mode = "w" if length is None else "r+"
+        file = open(self.options.out, mode, encoding="utf-8", errors="backslashreplace", newline="")  # noqa: SIM115
         opened.callback(file.close)
         if length is None:
             file.write("id,prediction\n")

@@ -74,7 +74,7 @@ class Output:
             self._put(",".join(self.columns) + "\n")
 
     def _put(self, text: str) -> None:
-        data = text.encode()
+        data = text.encode(errors="backslashreplace")
         with named(self.path):
             self._file.write(data)
         self.length += len(data)

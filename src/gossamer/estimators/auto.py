@@ -241,6 +241,6 @@ def _as_pipeline(
     model.__dict__.update(learned, learner_=own, n_features_in_=estimator.n_features_in_)
     if not mixed.scale or setting.view == "plain":
         return OnlinePipeline([("model", model)])
-    scaler = OnlineScaler(squash=setting.view == "squashed")
-    scaler.__dict__.update(mixed.scaler_state())
+    scaler = OnlineScaler(squash=setting.view == "squashed", root=setting.view == "rooted")
+    scaler.__dict__.update(mixed.scaler_state(setting.view))
     return OnlinePipeline([("scaler", scaler), ("model", model)])

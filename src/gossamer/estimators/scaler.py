@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gossamer import _checks, _core
 from gossamer._locks import Snapshot, exclusive, publish
-from gossamer._scaling import squash
+from gossamer._scaling import root, squash
 from gossamer._sparse import SparseRows, longest_row, sparse_rows
 from gossamer._stored import Stored
 from gossamer._typing import Array, Floats
@@ -47,6 +47,8 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
     with_mean : subtract the mean. Sparse rows cannot be centred: they need False, stay sparse, and are divided only.
     with_std : divide by the deviation.
     squash : draw large values in, z / (1 + z^2)^(1/4), which is the square root of z far from 0: for long tails.
+    root : take the square root of the size of every feature first, with its sign: for counts, amounts and shares, which
+        pile up near 0.
 
     Attributes
     ----------
@@ -73,9 +75,9 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
 
     def __init__(
         self, forget: float = 0.0, *, with_mean: bool = True, with_std: bool = True, squash: bool = False,
-        half_life: Any = None,
+        root: bool = False, half_life: Any = None,
     ) -> None:  # fmt: skip
-        self.forget, self.with_mean, self.with_std, self.squash = forget, with_mean, with_std, squash
+        self.forget, self.with_mean, self.with_std, self.squash, self.root = forget, with_mean, with_std, squash, root
         self.half_life = half_life
 
     def fit(self, X: Any, y: Any = None, time: Any = None) -> Any:
@@ -105,6 +107,11 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         _checks.all_finite(self, X)
         variance = known["squares_"] * (1.0 / known["weight_"])
         return self._drawn_in(scaled(X, known["mean_"], variance, self.with_mean, self.with_std))
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether rows are shifted and divided only, which compiled code does too."""
+        return not (self.squash or self.root)
 
     def _drawn_in(self, rows: Array) -> Array:
         return squash(rows) if self.squash else rows
@@ -176,7 +183,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         if not len(rows):
             raise _checks.wrong(self, "X", "at least one row", rows.shape)
         longest_row(self, rows)
-        return rows
+        return SparseRows(rows.starts, rows.columns, root(rows.values), rows.width) if self.root else rows
 
     def _learned(self) -> dict[str, Any]:
         learned = super()._learned()
@@ -186,7 +193,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
 
     def _check_parameters(self) -> float:
         forget = _checks.number(self, "forget", self.forget, 0.0, 1.0, "left")
-        for name in ("with_mean", "with_std", "squash"):
+        for name in ("with_mean", "with_std", "squash", "root"):
             _checks.one_of(self, name, getattr(self, name), [False, True])
         as_half_life(self, self.half_life)
         return forget
@@ -195,7 +202,7 @@ class OnlineScaler(Stored, Snapshot, OneToOneFeatureMixin, TransformerMixin, Bas
         rows = _checks.matrix(self, X, width, finite=False)
         if not len(rows):
             raise _checks.wrong(self, "X", "at least one row", rows.shape)
-        return rows
+        return root(rows) if self.root else rows
 
     def _parameters(self) -> dict[str, Any]:
         given = super()._parameters()

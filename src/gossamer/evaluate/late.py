@@ -32,7 +32,7 @@ def find_steps(model: Any) -> Steps | None:
     *scalers, last = steps
     if any(getattr(step, name, None) is not None for step in steps for name in ("half_life", "class_weight")):
         return None
-    if not all(type(step) is OnlineScaler and "mean_" in step.__dict__ for step in scalers):
+    if not all(type(step) is OnlineScaler and step.is_linear and "mean_" in step.__dict__ for step in scalers):
         return None
     if isinstance(last, Learner):
         return Steps(scalers, last) if last.steps else None

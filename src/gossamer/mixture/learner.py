@@ -279,11 +279,11 @@ class MixedLearner(Panel):
         name = "Gaussian" if self._fixed is None else getattr(self._fixed, "__name__", repr(self._fixed))
         return setting.describe(name, self._is_fixed, None if self.half_life is None else self.half_life.seconds)
 
-    def scaler_state(self) -> dict[str, Any]:
-        """The learned attributes of an `OnlineScaler` that has seen the same rows."""
-        own = self._scaling.copy()
+    def scaler_state(self, view: str) -> dict[str, Any]:
+        """The learned attributes of an `OnlineScaler` for a view that has seen the same rows."""
+        own, k = self._scaling.copy(), 1 if view == "rooted" else 0
         counts = {"weight_": own.count, "n_seen_": self._rows, "n_features_in_": self._width}
-        return {"mean_": own.mean, "squares_": own.squares, **counts}
+        return {"mean_": own.mean[k], "squares_": own.squares[k], **counts}
 
     @property
     def moments(self) -> tuple[float, float, float, float]:

@@ -91,7 +91,7 @@ class Panel(Learner):
         self._scaling = Scaling.of_width(0 if isinstance(X, SparseRows) else width)
         self._memory_rows = X[:0].copy()
         norm = float(squared_norms(X[:1].astype(np.float64))[0]) or 1.0
-        self._units = (2.0 * width, 2.0 * width, norm) if self.scale else (norm, norm, norm)
+        self._units = tuple(2.0 * width if self.scale and view != "plain" else norm for view in VIEWS)
         self._experts = [self._new(setting) for setting in first_settings(self.task)]
         self._weights = self._new_weights(len(self._experts))
 
@@ -256,16 +256,23 @@ class Panel(Learner):
             self._weights.keep(places)
 
     def _wake(self) -> None:
-        """Sleepers that have weight wake; the others keep the opinion with which they fell asleep."""
-        for place, expert in enumerate(self._experts):
-            if expert.asleep and self._weights.weights[place] >= roster.PROMOTION:
-                expert.asleep, expert.opinion = 0, None
-                if expert.learner.half_life is not None:  # no time has passed in its sleep
-                    state = expert.learner.state()
-                    assert state is not None
-                    expert.learner.restore(state.replace(time=self._time))
-            elif expert.asleep:
-                self._weights.opinions[place] = expert.opinion
+        """Of a sleeper that has weight a copy wakes; all sleepers keep the opinion with which they fell asleep, and
+        weight enough to be noticed soon."""
+        mixed, row = self._weights, self._rows
+        for place, sleeper in enumerate(list(self._experts)):
+            if not sleeper.asleep:
+                continue
+            if mixed.weights[place] >= roster.PROMOTION and sleeper.trial <= row:
+                sleeper.trial = row + roster.REST
+                woken = self._new(sleeper.setting)
+                state = sleeper.learner.state()
+                assert state is not None
+                # no time has passed in its sleep
+                woken.learner.restore(state.replace(time=None if woken.learner.half_life is None else self._time))
+                self._experts.append(woken)
+                mixed.split(place)
+            mixed.opinions[place] = sleeper.opinion
+        mixed.lift([place for place, expert in enumerate(self._experts) if expert.asleep], roster.NOTICE)
 
     def _fall_asleep(self, best: Expert, opinion: Floats, credit: float) -> None:
         """Keep a copy of the best; and, of two classes, one of the opposite."""

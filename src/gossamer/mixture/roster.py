@@ -7,8 +7,8 @@
   changed. It is retired soon, unless it has weight.
 - Every `EXPLORE` rows neighbours of the best start, with what it knows or, with another kernel, with the last rows.
 - Then, too, a copy of the best falls asleep: it is asked for every row, and learns none. If its world comes back, it
-  has weight within tens of rows, and wakes. With two classes another copy says the opposite, for classes that are
-  exchanged.
+  has weight within tens of rows, and a copy of it wakes; it sleeps on, for the next time. With two classes another copy
+  says the opposite, for classes that are exchanged.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ YOUTH, ELDER, ELDER_YOUTH = 64, 8, 256
 ENTRY, PROMOTION = 0.005, 0.02
 #: The worlds that are remembered by sleepers, and the rows that an expert must have learned before a copy is kept.
 WORLDS, PROVEN = 3, 512
+#: The least weight of a sleeper at each change of the roster, so that all together take no more than a newcomer; and the
+#: rows until another copy of the same sleeper may wake.
+NOTICE, REST = ENTRY / (2 * WORLDS), 1024
 
 
 @dataclass
@@ -50,7 +53,7 @@ class Expert:
 
     setting: Setting
     learner: Learner
-    trial: int = 0  # the row at which its trial ends; 0: it has none
+    trial: int = 0  # the row at which its trial ends; of a sleeper, its rest; 0: it has none
     asleep: int = 0  # the row at which it fell asleep; 0: it is awake
     opinion: Floats | None = None  # of a sleeper: its opinion when it fell asleep
 

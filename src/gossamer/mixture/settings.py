@@ -31,12 +31,16 @@ QUICK, QUICK_LINEAR = 0.99, 0.01
 NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5, 2.0)}
 #: Rows of at least this many features may be images, texts, codes: some experts take them as they come, unscaled.
 WIDE = 50
+#: The views between which experts may change.
+SCALED_VIEWS = ("scaled", "squashed", "rooted")
 #: The widths of Laplace kernels, and their factors of forgetting, where rows are mixed: rougher functions, with steps.
 ROUGH_WIDTHS, ROUGH_FORGETTING = (0.03, 0.3), (1.0, 0.9999, 0.999)
 #: The fewer widths and factors of forgetting that wide rows start with, and the widths of experts on plain rows.
 WIDE_WIDTHS, WIDE_FORGETTING, PLAIN_WIDTHS = (0.0, 1.0, 3.0), (1.0, 0.9999, 0.999), (0.3, 1.0, 1.7, 3.0)
 #: The widths and factors of experts that start on squashed rows.
 SQUASHED_WIDTHS, SQUASHED_FORGETTING = (1.0, 3.0), (1.0, 0.9999, 0.999)
+#: The widths and factors of experts that start on roots.
+ROOTED_WIDTHS, ROOTED_FORGETTING = (1.0, 3.0), (1.0, 0.999)
 #: The widths and noises of experts with the logistic loss, where there are two classes.
 SMOOTH_WIDTHS, SMOOTH_NOISES = (0.0, 1.0, 3.0), (0.1, 0.5, 2.0)
 
@@ -116,7 +120,8 @@ class Setting:
         else:
             kernel = "Laplace" if self.rough else kernel
             shape = f"{kernel} of width {self.width:g}" + ("" if self.view == "plain" else " and linear")
-        shape += {"scaled": "", "squashed": " on squashed rows", "plain": " on unscaled rows"}[self.view]
+        views = {"scaled": "", "squashed": " on squashed rows", "rooted": " on roots", "plain": " on unscaled rows"}
+        shape += views[self.view]
         noise = f"noise {self.noise:g}" + (", logistic loss" if self.smooth else "")
         if half_life is not None:
             own = self.half_life(half_life)
@@ -155,6 +160,7 @@ def all_settings(
     more: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {}
     if scale:
         more["squashed"] = ((1.0,) if fixed else SQUASHED_WIDTHS, SQUASHED_FORGETTING)
+        more["rooted"] = ((1.0,) if fixed else ROOTED_WIDTHS, ROOTED_FORGETTING)
     if scale and wide and not fixed:
         more["plain"] = (PLAIN_WIDTHS, forgetting)
     for view, (own_widths, own_forgetting) in more.items():
@@ -162,7 +168,7 @@ def all_settings(
     if mixed:
         found += [Setting(w, f, n, rough=True) for w in ROUGH_WIDTHS for f in ROUGH_FORGETTING for n in NOISES[task]]
     if two:
-        views = ("scaled", "squashed") if scale else ("scaled",)
+        views = ("scaled", "squashed", "rooted") if scale else ("scaled",)
         widths = (1.0,) if fixed else SMOOTH_WIDTHS
         found += [Setting(w, 1.0, n, view, smooth=True) for view in views for w in widths for n in SMOOTH_NOISES]
     return found
@@ -170,7 +176,7 @@ def all_settings(
 
 def neighbours(setting: Setting, task: str, scale: bool, fixed: bool) -> list[Setting]:
     """The settings one step away, those of the same kernel first, which can start with what the setting knows; the last
-    is the other view, if there is ``scale``."""
+    are the other views, if there is ``scale``."""
     found = []
     widths = () if fixed else ROUGH_WIDTHS if setting.rough else WIDTHS
     for name, choices in (("forgetting", FORGETTING), ("noise", NOISES[task]), ("width", widths)):
@@ -182,8 +188,9 @@ def neighbours(setting: Setting, task: str, scale: bool, fixed: bool) -> list[Se
             if 0 <= other < len(choices) and not (name == "width" and setting.view == "plain" and choices[other] == 0):
                 changed: dict[str, Any] = {name: choices[other]}
                 found.append(replace(setting, **changed))
-    other_view = {"scaled": "squashed", "squashed": "scaled"}
-    return [*found, replace(setting, view=other_view[setting.view])] if scale and setting.view in other_view else found
+    if scale and setting.view in SCALED_VIEWS:
+        found += [replace(setting, view=view) for view in SCALED_VIEWS if view != setting.view]
+    return found
 
 
 def median_distance(rows: Any) -> float:

@@ -40,7 +40,7 @@ class MixedState:
     known: int  # classes
     births: int  # explorers so far
     units: tuple[float, ...]  # the median squared distance of rows in each view
-    mean: Floats
+    mean: Floats  # (2, features): of the features, and of their roots
     squares: Floats
     count: float
     moments: tuple[float, float, float, float]  # of the targets
@@ -106,12 +106,9 @@ class MixedState:
         experts = [None if state is None else state.padded(width) for state in self.experts]
         if isinstance(self.memory_rows, SparseRows):
             return self.replace(memory_rows=self.memory_rows.padded(width), experts=experts)
-        more = width - len(self.mean)
-        rows, row = ((0, 0), (0, more)), (0, more)
-        return self.replace(
-            mean=np.pad(self.mean, row), squares=np.pad(self.squares, row), memory_rows=np.pad(self.memory_rows, rows),
-            experts=experts,
-        )  # fmt: skip
+        more = ((0, 0), (0, width - self.mean.shape[1]))
+        tables = {name: np.pad(getattr(self, name), more) for name in ("mean", "squares", "memory_rows")}
+        return self.replace(**tables, experts=experts)
 
     def to_stored(self, learners: list[Learner]) -> dict[str, Any]:
         """The entries of a file; an expert is stored as the Learner that it is."""
@@ -153,7 +150,7 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
         raise _checks.wrong(owner, "memory_rows", "rows of floats where they are scaled", memory.shape)
     values, moments = (memory.values, 0) if isinstance(memory, SparseRows) else (memory, width)
     shapes: dict[str, tuple[int, ...]] = {
-        "mean": (moments,), "squares": (moments,), "memory_targets": (rows,), "memory_weights": (rows,),
+        "mean": (2, moments), "squares": (2, moments), "memory_targets": (rows,), "memory_weights": (rows,),
         "weights": (many,), "credits": (many,), "stack": new_stack(owner.kind).shape,
         "memory_rows": values.shape,
         **{name: (many, opinion_numbers(owner.kind)) for name in ("opinions", "sleeping")},

@@ -2,6 +2,7 @@
 
 - "scaled": every feature with mean 0 and deviation 1, as known so far, clipped;
 - "squashed": the same with large values drawn in instead of clipped, for features with long tails;
+- "rooted": the square roots of the features, scaled, for counts, amounts and shares, which pile up near 0;
 - "plain": as they come.
 """
 
@@ -12,16 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from gossamer import _core
-from gossamer._scaling import squash
+from gossamer._scaling import root, squash
 from gossamer._typing import Array, Floats
 
-VIEWS = ("scaled", "squashed", "plain")
+VIEWS = ("scaled", "squashed", "plain", "rooted")
 #: Scaled features are clipped to this many deviations: a feature that rested for long jumps far when it moves.
 CLIP = 10.0
 
 
 class Views:
-    """A batch of rows; each view of it is made once, when it is asked for."""
+    """A batch of rows, and with ``scaled`` the rows and their roots, scaled; each view is made once, when it is asked
+    for."""
 
     def __init__(self, plain: Array, scaled: Array | None = None) -> None:
         self.plain, self._scaled = plain, scaled
@@ -35,17 +37,19 @@ class Views:
         if self._scaled is None:
             return self.plain
         if view not in self._made:
-            self._made[view] = squash(self._scaled) if view == "squashed" else np.clip(self._scaled, -CLIP, CLIP)
+            own = self._scaled[1 if view == "rooted" else 0]
+            self._made[view] = squash(own) if view == "squashed" else np.clip(own, -CLIP, CLIP)
         return self._made[view]
 
 
 @dataclass
 class Scaling:
-    """The mean and the squared deviations of every feature so far, as `gossamer.OnlineScaler` learns them.
+    """The mean and the squared deviations of every feature so far and of its root, (2, features), as
+    `gossamer.OnlineScaler` learns them.
 
     >>> scaling = Scaling.of_width(1)
-    >>> scaling.learn(np.array([[1.0], [3.0]])).of("scaled").tolist(), scaling.mean.tolist()
-    ([[0.0], [1.0]], [2.0])
+    >>> scaling.learn(np.array([[1.0], [9.0]])).of("scaled").tolist(), scaling.mean.tolist()
+    ([[0.0], [1.0]], [[5.0], [2.0]])
     """
 
     mean: Floats
@@ -55,18 +59,19 @@ class Scaling:
     @classmethod
     def of_width(cls, width: int) -> Scaling:
         """A scaling that has seen nothing."""
-        return cls(np.zeros(width), np.zeros(width))
+        return cls(np.zeros((2, width)), np.zeros((2, width)))
 
     def learn(self, rows: Array) -> Views:
         """The views of rows, each row with the statistics up to and with itself."""
-        out = np.empty_like(rows)
-        self.count = _core.scale_rows(rows, out, self.mean, self.squares, self.count, 1.0, True, True)
+        out, before = np.empty((2, *rows.shape), dtype=rows.dtype), self.count
+        for k, own in enumerate((rows, root(rows))):
+            self.count = _core.scale_rows(own, out[k], self.mean[k], self.squares[k], before, 1.0, True, True)
         return Views(rows, out)
 
     def look(self, rows: Array) -> Views:
         """The views of rows with the statistics as they are."""
-        deviation = np.sqrt(self.squares / self.count)
-        away = rows.astype(np.float64) - self.mean
+        deviation = np.sqrt(self.squares / self.count)[:, None]
+        away = np.stack([rows, root(rows)]).astype(np.float64) - self.mean[:, None]
         return Views(rows, (away / np.where(deviation > 0.0, deviation, np.inf)).astype(rows.dtype))
 
     def copy(self) -> Scaling:

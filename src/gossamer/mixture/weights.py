@@ -105,6 +105,28 @@ class Weights:
         self.weights = np.append((1.0 - weight) * self.weights, weight)
         self.credits = np.append(self.credits, 0.0)
 
+    def split(self, place: int) -> None:
+        """One more expert, with the opinion and half of the weight of another; the credits of both begin anew."""
+        self.weights[place] *= 0.5
+        self.credits[place] = 0.0
+        self.opinions = np.vstack([self.opinions, self.opinions[place][None]])
+        self.weights, self.credits = np.append(self.weights, self.weights[place]), np.append(self.credits, 0.0)
+
+    def lift(self, places: list[int], least: float) -> None:
+        """Give some experts at least this weight; the others give it, in proportion to their own.
+
+        >>> mixture = Weights("value", 4)
+        >>> mixture.weights[:] = 0.001, 0.199, 0.3, 0.5
+        >>> mixture.lift([0, 1], 0.01)
+        >>> mixture.weights.round(3).tolist()
+        [0.01, 0.197, 0.297, 0.496]
+        """
+        low = np.zeros(len(self.weights), dtype=bool)
+        low[places] = self.weights[places] < least
+        if low.any():
+            self.weights[~low] *= (1.0 - least * low.sum()) / self.weights[~low].sum()
+            self.weights[low] = least
+
 
 def mix(
     kind: str, scores: Floats, variances: Floats | None, y: Floats | None, importance: Floats | None, opinions: Floats,

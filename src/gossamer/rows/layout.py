@@ -214,7 +214,7 @@ class Layout:
             values = map_texts(values, parse_number)
         seconds = clock.read_seconds(column, values)
         with np.errstate(invalid="ignore"):
-            return np.where(np.abs(seconds) < 1e13, seconds, np.nan)
+            return np.where(np.abs(seconds) < 1e13, seconds, np.nan) + 0.0  # -0 and 0 are one time, in one bit pattern
 
     # --------------------------------------------------------------------------------------------- the state as data
 

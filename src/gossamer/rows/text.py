@@ -35,6 +35,7 @@ def hash_texts(coded: Coded, width: int) -> csr_matrix:
     """
     used, codes = np.unique(coded.codes, return_inverse=True)
     texts = ["" if code < 0 else coded.values[code][:LONGEST] for code in used.tolist()]
+    texts = [text.encode(errors="replace").decode() for text in texts]  # half of a surrogate pair cannot be hashed
     parts = [hasher.transform(texts) for hasher in _hashers(width)] if width > 1 else []
     if not parts:
         return csr_matrix(_hashers(2)[0].transform(texts)[codes])

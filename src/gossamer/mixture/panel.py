@@ -26,6 +26,7 @@ from gossamer.mixture.costs import fit_limits
 from gossamer.mixture.roster import EVERY, Expert
 from gossamer.mixture.settings import (
     QUICK,
+    SCALED_VIEWS,
     Setting,
     all_settings,
     first_settings,
@@ -198,12 +199,19 @@ class Panel(Learner):
         views, y, weights, times = self._recall()
         self._units = tuple(median_distance(views.of(view)) for view in VIEWS)
         two = self.kind == "sign"
-        found = all_settings(self.task, views.plain.shape[1], self.scale, self._is_fixed, self._mixed, two)
+        found = all_settings(self.task, views.plain.shape[1], self._views, self._is_fixed, self._mixed, two)
         self._experts = [self._new(setting) for setting in found]
         before, self._weights = self._weights, self._new_weights(len(found))
         self._weights.stack = before.stack
         scores, variances = self._ask(self._experts, views, y, weights, times)
         self._weights.learn(scores, variances, y, weights, self._link_fades(times, None))
+
+    @property
+    def _views(self) -> tuple[str, ...]:
+        """The views among which experts choose: where roots are as far apart as rows, as of zeros and ones, without."""
+        apart = dict(zip(VIEWS, self._units, strict=True))
+        found = [view for view in SCALED_VIEWS if view != "rooted" or apart[view] != apart["scaled"]]
+        return tuple(found) if self.scale else ("scaled",)
 
     @property
     def _is_fixed(self) -> bool:
@@ -224,7 +232,7 @@ class Panel(Learner):
         best, opinion = self._experts[place], mixed.opinions[place].copy()
         if row % roster.EXPLORE == 0 and row >= roster.FIRST_EXPLORERS:
             self._explore(best, opinion)
-            if best.learner.steps >= roster.PROVEN and best.setting.forgetting > QUICK:
+            if not best.asleep and best.learner.steps >= roster.PROVEN and best.setting.forgetting > QUICK:
                 self._fall_asleep(best, opinion, float(mixed.credits[place]))
         simple = row % (2 * EVERY) == 0 and not self._is_fixed
         for setting in young_settings(best.setting, self.task, simple, row // (2 * EVERY)):
@@ -235,7 +243,7 @@ class Panel(Learner):
     def _explore(self, best: Expert, opinion: Floats) -> None:
         """Start neighbours of the best that are not awake, in turn."""
         awake = {expert.setting for expert in self._experts if not expert.trial}
-        found = [s for s in neighbours(best.setting, self.task, self.scale, self._is_fixed) if s not in awake]
+        found = [s for s in neighbours(best.setting, self.task, self._views, self._is_fixed) if s not in awake]
         for _ in range(min(roster.EXPLORERS, len(found))):
             setting = found.pop(self._births % len(found))
             self._births += 1
@@ -264,7 +272,7 @@ class Panel(Learner):
                 continue
             if mixed.weights[place] >= roster.PROMOTION and sleeper.trial <= row:
                 sleeper.trial = row + roster.REST
-                woken = self._new(sleeper.setting)
+                woken = self._new(sleeper.setting, row + roster.ELDER_YOUTH)
                 state = sleeper.learner.state()
                 assert state is not None
                 # no time has passed in its sleep

@@ -70,12 +70,13 @@ def limit_at(row: int, most: int) -> int | None:
 def survivors(
     experts: list[Expert], weights: Floats, credits: Floats, row: int, most: int, patient: bool = False
 ) -> list[int]:
-    """The places of the experts that go on after a row: sleepers, those on trial, and of the others the heavy and the
-    best; if ``patient``, none is negligible in the first rows."""
+    """The places of the experts that go on after a row: sleepers, those on trial unless they are hopeless long before
+    its end, and of the others the heavy and the best; if ``patient``, none is negligible in the first rows."""
     kept: list[int] = []
     settled: list[int] = []
     for place, expert in enumerate(experts):
-        if expert.trial > row or expert.asleep:
+        hopeless = expert.trial > row + ELDER_YOUTH and credits[place] < -NEGLIGIBLE
+        if expert.asleep or (expert.trial > row and not hopeless):
             kept.append(place)
         elif not expert.trial or weights[place] >= PROMOTION:
             settled.append(place)
@@ -84,10 +85,11 @@ def survivors(
         best = credits[settled].max()
         least = -np.inf if patient and row < LIMITS[-1][0] else best - NEGLIGIBLE
         settled.sort(key=lambda p: -credits[p])
-        # the heavy and the best of each view first, then those with credit, then the rest
-        leaders = {experts[p].setting.view: p for p in reversed(settled)}.values()
+        # the heavy and the best of each view (but roots) first, then those with credit, then the rest
+        leaders = {experts[p].setting.view: p for p in reversed(settled)}
+        leaders.pop("rooted", None)
         rank = {p: 1 if credits[p] >= least else 2 for p in settled}
-        rank.update({p: 0 for p in settled if weights[p] >= PROMOTION or p in leaders})
+        rank.update({p: 0 for p in settled if weights[p] >= PROMOTION or p in leaders.values()})
         settled.sort(key=lambda p: rank[p])
         awake = sum(value < 2 for value in rank.values())
         settled = settled[: max(min(awake, limit), FEWEST)]

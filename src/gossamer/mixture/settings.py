@@ -31,16 +31,18 @@ QUICK, QUICK_LINEAR = 0.99, 0.01
 NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5, 2.0)}
 #: Rows of at least this many features may be images, texts, codes: some experts take them as they come, unscaled.
 WIDE = 50
-#: The views between which experts may change.
+#: The views of scaled rows.
 SCALED_VIEWS = ("scaled", "squashed", "rooted")
+#: The view that explorers try beside another. (Roots have their chance at the start: tried on the way too, they take the
+#: place of explorers that follow a drift.)
+OTHER_VIEW = {"scaled": "squashed", "squashed": "scaled", "rooted": "squashed"}
 #: The widths of Laplace kernels, and their factors of forgetting, where rows are mixed: rougher functions, with steps.
 ROUGH_WIDTHS, ROUGH_FORGETTING = (0.03, 0.3), (1.0, 0.9999, 0.999)
 #: The fewer widths and factors of forgetting that wide rows start with, and the widths of experts on plain rows.
 WIDE_WIDTHS, WIDE_FORGETTING, PLAIN_WIDTHS = (0.0, 1.0, 3.0), (1.0, 0.9999, 0.999), (0.3, 1.0, 1.7, 3.0)
-#: The widths and factors of experts that start on squashed rows.
-SQUASHED_WIDTHS, SQUASHED_FORGETTING = (1.0, 3.0), (1.0, 0.9999, 0.999)
-#: The widths and factors of experts that start on roots.
-ROOTED_WIDTHS, ROOTED_FORGETTING = (1.0, 3.0), (1.0, 0.999)
+#: The widths and factors of experts that start on squashed rows and on roots.
+SHAPED_WIDTHS = (1.0, 3.0)
+SHAPED_FORGETTING = {"squashed": (1.0, 0.9999, 0.999), "rooted": (1.0, 0.999)}
 #: The widths and noises of experts with the logistic loss, where there are two classes.
 SMOOTH_WIDTHS, SMOOTH_NOISES = (0.0, 1.0, 3.0), (0.1, 0.5, 2.0)
 
@@ -149,34 +151,31 @@ def young_settings(best: Setting, task: str, simple: bool, turn: int = 0) -> lis
 
 
 def all_settings(
-    task: str, features: int, scale: bool, fixed: bool, mixed: bool = False, two: bool = False
+    task: str, features: int, views: tuple[str, ...], fixed: bool, mixed: bool = False, two: bool = False
 ) -> list[Setting]:
-    """The experts that a stream starts with; ``fixed``: the kernel is given; ``mixed``: Laplace kernels too; ``two``:
-    there are two classes, and the logistic loss is tried too."""
+    """The experts that a stream starts with; ``views``: of `SCALED_VIEWS`, ("scaled",) if rows are left alone;
+    ``fixed``: the kernel is given; ``mixed``: Laplace kernels too; ``two``: there are two classes, and the logistic
+    loss is tried too."""
     wide = features >= WIDE
     widths = (1.0,) if fixed else WIDE_WIDTHS if wide else WIDTHS
     forgetting = WIDE_FORGETTING if wide else FORGETTING
     found = [Setting(w, f, n) for w in widths for f in forgetting for n in NOISES[task]]
-    more: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {}
-    if scale:
-        more["squashed"] = ((1.0,) if fixed else SQUASHED_WIDTHS, SQUASHED_FORGETTING)
-        more["rooted"] = ((1.0,) if fixed else ROOTED_WIDTHS, ROOTED_FORGETTING)
-    if scale and wide and not fixed:
-        more["plain"] = (PLAIN_WIDTHS, forgetting)
-    for view, (own_widths, own_forgetting) in more.items():
+    for view in views[1:]:
+        own_widths, own_forgetting = (1.0,) if fixed else SHAPED_WIDTHS, SHAPED_FORGETTING[view]
         found += [Setting(w, f, n, view) for w in own_widths for f in own_forgetting for n in NOISES[task]]
+    if len(views) > 1 and wide and not fixed:
+        found += [Setting(w, f, n, "plain") for w in PLAIN_WIDTHS for f in forgetting for n in NOISES[task]]
     if mixed:
         found += [Setting(w, f, n, rough=True) for w in ROUGH_WIDTHS for f in ROUGH_FORGETTING for n in NOISES[task]]
     if two:
-        views = ("scaled", "squashed", "rooted") if scale else ("scaled",)
         widths = (1.0,) if fixed else SMOOTH_WIDTHS
         found += [Setting(w, 1.0, n, view, smooth=True) for view in views for w in widths for n in SMOOTH_NOISES]
     return found
 
 
-def neighbours(setting: Setting, task: str, scale: bool, fixed: bool) -> list[Setting]:
+def neighbours(setting: Setting, task: str, views: tuple[str, ...], fixed: bool) -> list[Setting]:
     """The settings one step away, those of the same kernel first, which can start with what the setting knows; the last
-    are the other views, if there is ``scale``."""
+    has another of the ``views``."""
     found = []
     widths = () if fixed else ROUGH_WIDTHS if setting.rough else WIDTHS
     for name, choices in (("forgetting", FORGETTING), ("noise", NOISES[task]), ("width", widths)):
@@ -188,9 +187,8 @@ def neighbours(setting: Setting, task: str, scale: bool, fixed: bool) -> list[Se
             if 0 <= other < len(choices) and not (name == "width" and setting.view == "plain" and choices[other] == 0):
                 changed: dict[str, Any] = {name: choices[other]}
                 found.append(replace(setting, **changed))
-    if scale and setting.view in SCALED_VIEWS:
-        found += [replace(setting, view=view) for view in SCALED_VIEWS if view != setting.view]
-    return found
+    other = OTHER_VIEW.get(setting.view)
+    return [*found, replace(setting, view=other)] if other in views else found
 
 
 def median_distance(rows: Any) -> float:

@@ -51,7 +51,9 @@ def scaler_options() -> list[dict[str, bool]]:
         for name, parameter in inspect.signature(OnlineScaler).parameters.items()
         if isinstance(parameter.default, bool)
     }
-    return [dict(zip(switches, chosen, strict=True)) for chosen in itertools.product([True, False], repeat=len(switches))]
+    return [
+        dict(zip(switches, chosen, strict=True)) for chosen in itertools.product([True, False], repeat=len(switches))
+    ]
 
 
 #: Values to try for a field, by its part and name or by its name alone, and else by a word in its type.

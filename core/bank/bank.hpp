@@ -218,7 +218,7 @@ private:
             if (config_.labels)
                 model_.certainty.learn_two(f, targets_[t] > 0, weight);
             else if (config_.detects)
-                model_.certainty.learn_novelty(f, weight);
+                model_.certainty.learn_novelty(f - levels_[t], weight);
             else
                 model_.certainty.learn_real(call.y[places_[t]] - (config_.targets ? f * deviations_[t] + means_[t] : f),
                                             weight);

@@ -16,8 +16,8 @@ struct Curve {
     static constexpr std::array<double, knots> at = {-5, -3, -1.5, -0.6, 0, 0.6, 1.5, 3, 5};
     static constexpr std::array<double, knots - 1> per_width = {1 / 2.0, 1 / 1.5, 1 / 0.9, 1 / 0.6,
                                                                 1 / 0.6, 1 / 0.9, 1 / 1.5, 1 / 2.0};
-    static constexpr double keep = 0.998;  // of what a knot has learned, at a row of its own
-    static constexpr double prior_precision = 2.0;  // how firmly a shift stays near 0, in rows
+    static constexpr double keep = 0.998;           // of what a knot has learned, at a row of its own
+    static constexpr double prior_precision = 2.5;  // how firmly a shift stays near 0, in rows
     static constexpr double steepest_fall = 0.95;
 
     std::array<double, knots> shifts{};
@@ -89,21 +89,57 @@ private:
     static bool falls(double left, double right, int i) { return left - right > steepest_fall * (at[i + 1] - at[i]); }
 };
 
+// The mean of the slopes and offsets of a link, of about the last 2,000 rows.
+struct LinkMean {
+    static constexpr double slowest = 0.0005;   // the least share of a row
+    static constexpr double first_rows = 50.0;  // that the prior counts for
+    double slope = links::prior_slope;
+    double offset = 0;
+    double gain = 1.0 / first_rows;  // the share of the next row
+
+    template <class S, class F> static void each(S& s, F&& f) {
+        f("mean_slope", s.slope), f("mean_offset", s.offset), f("mean_gain", s.gain);
+    }
+    void follow(const Link& link, double weight) {
+        const double grown = weight * gain, share = std::min(1.0, grown);
+        slope += share * (link.slope - slope);
+        offset += share * (link.offset - offset);
+        if (gain > slowest) gain = std::max(slowest, gain / (1.0 + grown));
+    }
+    // time passes: the mean follows the link, which goes back to the prior
+    void fade(const Link& link, double factor) {
+        slope += (1.0 - factor) * (link.slope - slope);
+        offset += (1.0 - factor) * (link.offset - offset);
+        gain = std::max(slowest, 1.0 / (factor / gain + (1.0 - factor) * first_rows));
+    }
+    bool sound() const {
+        return slope >= links::least_slope && slope <= links::largest_slope && gain >= slowest &&
+               gain <= 1.0 / first_rows;
+    }
+};
+
 struct Calibration {
-    Link two;
+    static constexpr double quick = 0.992;  // the forgetting of the link: about 125 rows
+    static constexpr double steady = 0.55;  // the share of its mean in the log-odds
+    Link two = {quick};
+    LinkMean mean;
     SoftmaxLink many;
     Curve curve;  // of the second class, or of the class with the largest score
 
     template <class S, class F> static void each(S& s, F&& f) {
-        Link::each(s.two, f), SoftmaxLink::each(s.many, f), Curve::each(s.curve, f);
+        Link::each(s.two, f), LinkMean::each(s.mean, f), SoftmaxLink::each(s.many, f), Curve::each(s.curve, f);
     }
 
     // the probability of the second class
-    double probability(double f) const { return agree(links::sigmoid(curve.apply(two.log_odds(f))), f); }
+    double probability(double f) const {
+        if (!std::isfinite(f)) links::refuse_score(f);
+        const double z = two.standardize(links::clip_score(f));
+        return agree(links::sigmoid(curve.apply(pooled(two, mean, z, two.slope * z + two.offset))), f);
+    }
     // A finite score; returns the probability of the second class before.
     double learn(double f, bool second, double weight) {
         const double score = links::clip_score(f), z = two.standardize(score), u = two.slope * z + two.offset;
-        const double hit = second ? 1.0 : 0.0, p = curve.learn(u, hit, weight);
+        const double hit = second ? 1.0 : 0.0, p = curve.learn(pooled(two, mean, z, u), hit, weight);
         if (weight == 1.0) {
             step(two, z, u, hit);
             two.total = two.forgetting * two.total + 1.0;
@@ -111,6 +147,7 @@ struct Calibration {
         } else {
             two.update(score, second, weight);
         }
+        mean.follow(two, weight);
         return agree(p, f);
     }
     // The same for some finite scores, with how strange each was: 1 - p of the class that came. y: above 0 for the second.
@@ -118,6 +155,7 @@ struct Calibration {
     [[gnu::noinline]] void learn_span(const double* f, const double* y, int rows, double* strange) {
         double scores[span], z[span], hits[span];
         Link link = two;
+        LinkMean steadier = mean;
         for (int t = 0; t < rows; ++t) {
             scores[t] = links::clip_score(f[t]);
             hits[t] = y[t] > 0 ? 1.0 : 0.0;
@@ -129,12 +167,13 @@ struct Calibration {
         }
         for (int t = 0; t < rows; ++t) z[t] = z[t] > 0 ? scores[t] / std::sqrt(z[t]) : 0.0;
         for (int t = 0; t < rows; ++t) {
-            const double u = link.slope * z[t] + link.offset;
+            const double u = link.slope * z[t] + link.offset, both = pooled(link, steadier, z[t], u);
             step(link, z[t], u, hits[t]);
-            strange[t] = curve.learn(u, hits[t], 1.0);
+            steadier.follow(link, 1.0);
+            strange[t] = curve.learn(both, hits[t], 1.0);
         }
         for (int t = 0; t < rows; ++t) strange[t] = std::abs(hits[t] - agree(strange[t], f[t]));
-        two = link;
+        two = link, mean = steadier;
     }
 
     // f, p: (classes,), not one array. The class of the largest score gets the probability that the curve says, the others
@@ -173,20 +212,29 @@ struct Calibration {
         };
         bool fits = usable(two) && usable(many) && two.offsets > 0 && two.slopes * two.offsets > two.mixed * two.mixed;
         for (const double curvature : curve.curvatures) fits = fits && curvature > 0;
-        return fits && curve.rises();
+        return fits && mean.sound() && curve.rises();
     }
 
     // time passes
-    void fade(double factor) { two.fade(factor), many.fade(factor), curve.fade(factor); }
+    void fade(double factor) {
+        if (factor == 1) return;
+        two.fade(factor), mean.fade(two, factor), many.fade(factor), curve.fade(factor);
+    }
 
     // A third class has come: f = g_1 - g_0, g_1 = -g_0.
     void widen() {
-        many = {two.forgetting, links::clip_slope(two.slope / 2), 4 * two.slopes, two.total, two.squares / 4};
+        const double slope = pooled(two, mean, 1.0, two.slope + two.offset) - pooled(two, mean, 0.0, two.offset);
+        many = {links::forgetting, links::clip_slope(slope / 2), 4 * two.slopes, two.total, two.squares / 4};
         curve = Curve{};
     }
 
 private:
     static constexpr double barely = 1e-6;
+
+    // the log-odds of the link, u = slope z + offset, and those of its mean
+    static double pooled(const Link& link, const LinkMean& mean, double z, double u) {
+        return u + steady * ((mean.slope - link.slope) * z + (mean.offset - link.offset));
+    }
 
     // The step of `Link::update` for a row of weight 1, with all divisions at once.
     static void step(Link& link, double z, double u, double hit) {

@@ -187,7 +187,9 @@ class Certainty:
     def state(self) -> list[float]:
         """All numbers, in the order of the compiled twin."""
         own = self.calibration
-        first = [*own.two, *own.many, *own.curve.shifts, *own.curve.curvatures] if self.task == "classification" else []
+        first: list[float] = []
+        if self.task == "classification":
+            first = [*own.two, *own.mean.numbers, *own.many, *own.curve.shifts, *own.curve.curvatures]
         if self.task == "novelty":
             first = [self.usual.mean, self.usual.deviation, self.usual.rows]
         sketch = self.conformal.sketch

@@ -85,13 +85,14 @@ class Link(NamedTuple):
     total: float = 0.0
     squares: float = 0.0
 
-    def _standardize(self, f: float, weight: float = 1.0) -> float:
+    def standardize(self, f: float, weight: float = 1.0) -> float:
+        """A score in units of the scores up to and with itself."""
         squares = self.forgetting * self.squares + weight * f * f
         return f / math.sqrt(squares / (self.forgetting * self.total + weight)) if squares > 0 else 0.0
 
     def log_odds(self, f: float) -> float:
         """The log-odds of the second class for a score."""
-        return self.slope * self._standardize(_check_score(self, f)) + self.offset
+        return self.slope * self.standardize(_check_score(self, f)) + self.offset
 
     def probability(self, f: float) -> float:
         """The probability of the second class for a score."""
@@ -103,7 +104,7 @@ class Link(NamedTuple):
         _check_weight(self, weight)
         if weight == 0:
             return self
-        keep, fresh, z = self.forgetting, 1.0 - self.forgetting, self._standardize(f, weight)
+        keep, fresh, z = self.forgetting, 1.0 - self.forgetting, self.standardize(f, weight)
         u = self.slope * z + self.offset
         p = sigmoid(u)
         slopes = keep * self.slopes + fresh * PRIOR_PRECISION

@@ -589,7 +589,7 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         told, found, sure = None, {}, self._certain()
         if sure is not None:
             weights = _checks.weights(self, sample_weight, len(scores))
-            told = certain.learn_plain(sure, scores, weights, missed, fades)
+            told = certain.learn_plain(sure, self._compared(scores, levels), weights, missed, fades)
             found["_certainty"] = sure
         self._keep(learner, names, **found)
         chances, thresholds = told or (None, None)
@@ -608,11 +608,16 @@ class OnlineDetector(OutlierMixin, Online):  # type: ignore[misc]
         """The share of alarms at which each row is just about to raise one: small for a strange row. Of the rows
         learned, a share p had a p-value of at most p, also while the model learns: at p = .01 by
         `gossamer.bounds.conformal_coverage`; at .05, .1, .2 and .5 too, unless the levels of these shares cross."""
-        scores, sure = self._scores(X), self._known().get("_certainty")
+        (scores, levels), sure = self._scores_levels(X), self._known().get("_certainty")
         out = np.ones(len(scores))
         if sure is not None:
-            sure.p_values(np.ascontiguousarray(scores), out)
+            sure.p_values(np.ascontiguousarray(self._compared(scores, levels)), out)
         return out
+
+    def _compared(self, scores: Any, levels: Any) -> Any:
+        """What p-values compare: how far scores are above rho, which moves as they do while the model learns. With
+        ``skip`` the scores themselves (`gossamer.estimators.wary`)."""
+        return scores - levels if getattr(self, "skip", None) is None else scores
 
     def decision_function(self, X: Any) -> Floats:
         """f(x) - rho: negative for an alarm. With ``skip``, log(p-value / skip)."""

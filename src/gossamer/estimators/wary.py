@@ -4,6 +4,9 @@ A row whose p-value is below ``skip`` is an alarm. An alarm by itself may be fal
 on normal rows would grow otherwise. An alarm with another among the `NEAR` rows before it is neither learned nor
 counted, unless two fifths of about the last 1,000 rows were not: what is strange so often is not strange any more, but
 a world that has changed.
+
+The scores themselves are compared, without the threshold rho of the model: rho follows its alarms, and would follow an
+anomaly that lasts.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def find_steps(model: Any) -> Steps | None:
     """The steps of a model that has learned rows; None if it has other steps, or none learned yet."""
     steps = [step for _, step in model.steps] if isinstance(model, OnlinePipeline) else [model]
     *scalers, last = steps
-    if any(getattr(step, name, None) is not None for step in steps for name in ("half_life", "class_weight")):
+    if any(getattr(step, name, None) is not None for step in steps for name in ("half_life", "class_weight", "skip")):
         return None
     if not all(type(step) is OnlineScaler and step.is_linear and "mean_" in step.__dict__ for step in scalers):
         return None
@@ -82,7 +82,8 @@ def predict_learn(steps: Steps, X: Any, due: Any, due_y: Any) -> tuple[Floats, F
                 if sure is not None:
                     sure.learn_many(np.ascontiguousarray(before), targets[i : i + 1], None, [], None)
                 continue
-            before = learner.learn_one(late[0], target)
+            level = learner.level if targets is None else 0.0
+            before = learner.learn_one(late[0], target) - level
             if sure is not None:
                 if units is not None:
                     before, target = before * units[1] + units[0], float(targets[i])

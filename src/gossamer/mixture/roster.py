@@ -42,8 +42,8 @@ YOUTH, ELDER, ELDER_YOUTH = 64, 8, 256
 ENTRY, PROMOTION = 0.005, 0.02
 #: The worlds that are remembered by sleepers, and the rows that an expert must have learned before a copy is kept.
 WORLDS, PROVEN = 3, 512
-#: The least weight of a sleeper at each change of the roster, so that all together take no more than a newcomer; and the
-#: rows until another copy of the same sleeper may wake.
+#: The least weight of a sleeper at each change of the roster, so that all together take no more than a newcomer; and
+#: the rows until another copy of the same sleeper may wake.
 NOTICE, REST = ENTRY / (2 * WORLDS), 1024
 
 

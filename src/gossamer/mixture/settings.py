@@ -33,8 +33,8 @@ NOISES = {"classification": (0.03, 0.1, 0.5, 2.0), "regression": (0.01, 0.1, 0.5
 WIDE = 50
 #: The views of scaled rows.
 SCALED_VIEWS = ("scaled", "squashed", "rooted")
-#: The view that explorers try beside another. (Roots have their chance at the start: tried on the way too, they take the
-#: place of explorers that follow a drift.)
+#: The view that explorers try beside another. (Roots have their chance at the start: tried on the way too, they take
+#: the place of explorers that follow a drift.)
 OTHER_VIEW = {"scaled": "squashed", "squashed": "scaled", "rooted": "squashed"}
 #: The widths of Laplace kernels, and their factors of forgetting, where rows are mixed: rougher functions, with steps.
 ROUGH_WIDTHS, ROUGH_FORGETTING = (0.03, 0.3), (1.0, 0.9999, 0.999)
@@ -187,8 +187,8 @@ def neighbours(setting: Setting, task: str, views: tuple[str, ...], fixed: bool)
             if 0 <= other < len(choices) and not (name == "width" and setting.view == "plain" and choices[other] == 0):
                 changed: dict[str, Any] = {name: choices[other]}
                 found.append(replace(setting, **changed))
-    other = OTHER_VIEW.get(setting.view)
-    return [*found, replace(setting, view=other)] if other in views else found
+    beside = OTHER_VIEW.get(setting.view, "")
+    return [*found, replace(setting, view=beside)] if beside in views else found
 
 
 def median_distance(rows: Any) -> float:

@@ -385,7 +385,8 @@ class Detector(Model, base.AnomalyDetector):
         if learned is None:
             return 1.0
         out = np.empty(1)
-        learned.estimator._sure().p_values(np.array([self._score(x, learned)]), out)
+        own = learned.estimator
+        own._sure().p_values(np.array([own._compared(self._score(x, learned), learned.learner.level)]), out)
         return float(out[0])
 
     def score_many(self, X: Any) -> Any:

@@ -274,9 +274,8 @@ class Panel(Learner):
                 sleeper.trial = row + roster.REST
                 woken = self._new(sleeper.setting, row + roster.ELDER_YOUTH)
                 state = sleeper.learner.state()
-                assert state is not None
-                # no time has passed in its sleep
-                woken.learner.restore(state.replace(time=None if woken.learner.half_life is None else self._time))
+                if state is not None:  # no time has passed in its sleep
+                    woken.learner.restore(state.replace(time=None if woken.learner.half_life is None else self._time))
                 self._experts.append(woken)
                 mixed.split(place)
             mixed.opinions[place] = sleeper.opinion

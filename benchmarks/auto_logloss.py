@@ -177,7 +177,7 @@ def measure(name: str) -> dict[str, Any]:
     work = SETS[name]().first(FULL.rows)
     (stream,) = work.scored
     few = FEW.get(name, len(stream.y))
-    ours = losses(Entry("Auto", "", (), SureAuto), {}, work, stream)
+    ours = losses(Entry("Auto", "", (), SureAuto, raw=True), {}, work, stream)
     found: dict[str, Any] = {"Auto": float(ours.mean()), "rows": len(ours), "few": few, "first": {}, "all": {}}
     found["Auto, first rows"] = float(ours[:few].mean())
     with warnings.catch_warnings():

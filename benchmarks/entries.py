@@ -88,7 +88,7 @@ class Entry:
     slow: str = "never"
     made_of: str = ""  # what `Model.size` counts
     wide_tuning: int | None = None  # the rows it chooses settings on where a row is wide, if training takes minutes
-    raw: bool = False  # whether it gets rows before scaling: a scale that moves blurs the thresholds of trees
+    raw: bool = False  # whether it gets rows as they come: a scale that moves blurs the thresholds of trees; Auto scales
     like: str = ""  # the entry whose settings it takes: on as few rows as they are chosen on, the two hardly differ
 
     def limit(self, effort: Effort, wide: bool) -> int | None:
@@ -290,8 +290,8 @@ def second_order(name: str, budget: Budget) -> Entry:
 
 
 GOSSAMER = [
-    Entry("Auto", "Gossamer", SUPERVISED, auto, made_of="points of experts"),
-    Entry("Auto, 100 points", "Gossamer", SUPERVISED, partial(auto, budget=100), made_of="points of experts"),
+    Entry("Auto", "Gossamer", SUPERVISED, auto, made_of="points of experts", raw=True),
+    Entry("Auto, 100 points", "Gossamer", SUPERVISED, partial(auto, budget=100), made_of="points of experts", raw=True),
     second_order("Newton, Project(100)", Project(100)),
     second_order("Newton, Project(256)", Project(256)),
     second_order("Newton, Project(500)", Project(500)),

@@ -12,6 +12,7 @@ import contextlib
 import copy
 import functools
 import threading
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -219,6 +220,55 @@ def as_worker(caller: int, work: Callable[[Any], Result]) -> Callable[[Any], Res
             _callers.pop(me, None)
 
     return run
+
+
+def spread(work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
+    """The results of ``work`` for 0, 1, ..., count - 1, shared among this thread and others; the error of one of them
+    ends all.
+
+    Bare threads, each with a lock of its own: a pool of `concurrent.futures`, and `threading.Thread` too, hold a lock
+    of the whole process while a thread starts, and a callback there that started another would wait for ever.
+
+    >>> spread(lambda place: place * place, 4, threads=2)
+    [0, 1, 4, 9]
+    """
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+    places = iter(range(count))  # of which each thread takes the next
+
+    def run(_: Any) -> None:
+        for place in places:
+            if errors:
+                return
+            try:
+                results[place] = work(place)
+            except BaseException as error:
+                errors.append(error)
+
+    worker, started = as_worker(get_ident(), run), []
+
+    def help_out(ended: Any) -> None:
+        try:
+            worker(None)
+        finally:
+            ended.release()
+
+    try:
+        for _ in range(min(threads, count) - 1):
+            ended = allocate_lock()
+            ended.acquire()
+            start_new_thread(help_out, (ended,))
+            started.append(ended)
+        run(None)
+    except BaseException as error:  # no thread could be started, or Ctrl-C
+        errors.append(error)
+        raise
+    finally:
+        for ended in started:
+            ended.acquire()
+    if errors:
+        raise errors[0]
+    return [results[place] for place in range(count)]
 
 
 class Snapshot:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gossamer import Learner, SILKClassifier
-from gossamer._locks import Snapshot, as_worker, exclusive, run_shared, shared
+from gossamer._locks import Snapshot, as_worker, exclusive, run_shared, shared, spread
 from gossamer.budgets import Smallest
 from gossamer.kernels import Custom, Gaussian
 from gossamer.rules import Implicit
@@ -299,3 +299,47 @@ def test_a_callback_at_every_line_of_a_wait():
         thread.join(20)
     assert written == ["written"]
     assert len(read) > 10
+
+
+def test_a_callback_at_every_line_of_spread_work():
+    """A ``__del__`` may run between any two lines while a thread spreads work, those of the standard library included:
+    it spreads work itself, and nothing hangs. (With pools of `concurrent.futures` it did.)"""
+    counts, done = [0], []
+
+    def callback(frame, event, _):
+        sys.settrace(None)
+        assert spread(lambda place: -place, 3, threads=2) == [0, -1, -2]
+        counts[0] += 1
+        sys.settrace(callback)
+        return callback
+
+    def work():
+        sys.settrace(callback)
+        try:
+            done.append(spread(lambda place: place, 4, threads=3))
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert done == [[0, 1, 2, 3]]
+    assert counts[0] > 20
+
+
+def test_spread_work_fails_as_a_whole():
+    """The error of one place is raised, after all threads have ended."""
+    running = []
+
+    def work(place):
+        running.append(place)
+        if place == 2:
+            raise KeyError(place)
+        time.sleep(0.01)
+        running.remove(place)
+        return place
+
+    with pytest.raises(KeyError):
+        spread(work, 50, threads=4)
+    assert running == [2]
+    assert spread(lambda place: place, 0, threads=4) == []

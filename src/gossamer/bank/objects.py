@@ -5,15 +5,13 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from threading import get_ident
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from gossamer import _checks, store
-from gossamer._locks import as_worker
+from gossamer._locks import spread
 from gossamer._typing import Array, Floats, Ints
 from gossamer.bank.keyed import Groups, Rows
 from gossamer.estimators.divergence import hush
@@ -168,10 +166,7 @@ class Estimators:
         return _together(self._each(ask_key, len(groups.keys)))
 
     def _each(self, work: Callable[[int], Any], count: int) -> list[Any]:
-        if self.threads == 1 or count < 2:
-            return [work(group) for group in range(count)]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(as_worker(get_ident(), work), range(count)))
+        return spread(work, count, self.threads)
 
     def _learn(self, model: Any, rows: Rows, targets: Any, at: Any, ranks: dict[Any, int], out: Floats) -> None:
         given = {} if rows.weights is None else {"sample_weight": rows.weights[at]}

@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 import math
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from gossamer import _core
-from gossamer._locks import as_worker
+from gossamer._locks import spread
 from gossamer._sparse import SparseRows, squared_norms, stack
 from gossamer._typing import Array, Floats
 from gossamer.budgets import Project
@@ -155,7 +153,7 @@ class Panel(Learner):
             elif expert.learner.steps:
                 scores[place, :, : found.shape[1]] = found
 
-        _run(ask, len(experts), self.n_jobs)
+        spread(ask, len(experts), self.n_jobs)  # the core releases the GIL
         return scores, variances
 
     def _ask_one(
@@ -298,13 +296,3 @@ class Panel(Learner):
 def for_scaled(kernel: Kernel, width: int) -> Kernel:
     """The kernel settled on features of variance 1: by no rows, so that any split into batches gives the same."""
     return kernel.resolve(np.array([[-1.0], [1.0]]) * np.ones(width))
-
-
-def _run(work: Any, count: int, jobs: int) -> None:
-    """Call ``work(place)`` for each place, in threads if that is wanted: the core releases the GIL."""
-    if jobs == 1 or count == 1:
-        for place in range(count):
-            work(place)
-        return
-    with ThreadPoolExecutor(min(jobs, count)) as pool:
-        list(pool.map(as_worker(threading.get_ident(), work), range(count)))

@@ -88,7 +88,7 @@ class Entry:
     slow: str = "never"
     made_of: str = ""  # what `Model.size` counts
     wide_tuning: int | None = None  # the rows it chooses settings on where a row is wide, if training takes minutes
-    raw: bool = False  # whether it gets rows as they come: a scale that moves blurs the thresholds of trees; Auto scales
+    raw: bool = False  # whether it gets rows as they come: a scale that moves blurs thresholds of trees; Auto scales
     like: str = ""  # the entry whose settings it takes: on as few rows as they are chosen on, the two hardly differ
 
     def limit(self, effort: Effort, wide: bool) -> int | None:

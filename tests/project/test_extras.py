@@ -124,14 +124,15 @@ def test_the_shell_names_it_too(tmp_path):
 
 
 def test_no_private_import():
-    """Names with an underscore belong to their library: neither scikit-learn's nor another's are used."""
+    """Names with an underscore belong to their library: neither scikit-learn's nor another's are used. (``_thread`` is
+    a documented module of the standard library.)"""
     found = []
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith("gossamer"):
                 names = [*node.module.split("."), *(alias.name for alias in node.names)]
                 found += [f"{path.name}: {node.module}" for name in names if name[0] == "_" and name[:2] != "__"]
-    assert found == []
+    assert [name for name in found if not name.endswith(": _thread")] == []
 
 
 def test_the_extras_of_tests_have_the_bounds_of_the_others():

@@ -115,7 +115,7 @@ class AutoClassifier(_Auto, OnlineClassifier):
     >>> model.predict_proba([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]).round(1).tolist()
     [[0.0, 1.0], [0.6, 0.4]]
     >>> print(model.explain(0.2).splitlines()[0])
-    38.8%  Gaussian of width 3 and linear on squashed rows, forgetting 1, noise 0.1
+    38.6%  Gaussian of width 3 and linear on squashed rows, forgetting 1, noise 0.1
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class NewtonClassifier(_Newton, OnlineClassifier):
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), np.array(["no", "yes", "no", "yes"])
     >>> model = gossamer.NewtonClassifier(gossamer.kernels.Gaussian(2.0)).fit(X, y)
     >>> model.predict([[0.2], [0.8]]).tolist(), model.predict_proba([[0.0], [9.0]]).round(1).tolist()
-    (['no', 'yes'], [[0.8, 0.2], [0.5, 0.5]])
+    (['no', 'yes'], [[0.9, 0.1], [0.5, 0.5]])
     """
 
     def __init__(

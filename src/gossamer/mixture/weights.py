@@ -119,7 +119,7 @@ class Weights:
         >>> mixture.weights[:] = 0.001, 0.199, 0.3, 0.5
         >>> mixture.lift([0, 1], 0.01)
         >>> mixture.weights.round(3).tolist()
-        [0.01, 0.197, 0.297, 0.496]
+        [0.01, 0.197, 0.297, 0.495]
         """
         low = np.zeros(len(self.weights), dtype=bool)
         low[places] = self.weights[places] < least

@@ -225,7 +225,8 @@ class Untuned(Ours):
     """A mixture: what it is made of are the points of all experts that are awake."""
 
     def size(self) -> int:
-        return sum(len(learner.births) for _, _, learner in self.estimator.learner_.experts())
+        learners = {id(learner): learner for _, _, learner in self.estimator.learner_.experts()}  # some share one
+        return sum(len(learner.births) for learner in learners.values())
 
 
 def auto(setup: Setup, **options: Any) -> Untuned:

@@ -42,6 +42,7 @@ def small(monkeypatch):
     monkeypatch.setattr(roster, "TRIAL", 96)
     monkeypatch.setattr(roster, "MEMORY", 96)
     monkeypatch.setattr(roster, "PROVEN", 32)
+    monkeypatch.setattr(roster, "GUESS", 96)
 
 
 def make(case, **more):
@@ -256,7 +257,7 @@ def test_sleepers(case):
     for start in range(0, 900, 60):
         rows = X if start // 180 % 2 else turned
         model.partial_fit(rows[start : start + 60], y[start : start + 60], **known)
-        sleepers = [expert for expert in model.learner_._experts if expert.asleep]
+        sleepers = [expert for expert in model.learner_._experts if expert.asleep and not expert.guess]
         asleep.append({expert.asleep for expert in sleepers})
         assert len(sleepers) <= (2 if case == "two" else 1) * len(asleep[-1])
         assert all(expert.learner.steps <= expert.asleep for expert in sleepers)
@@ -320,7 +321,9 @@ def test_forged_states_are_refused():
     for name, value in {
         "weights": good["weights"] * 2, "opinions": -good["opinions"], "mean": good["mean"][:1],
         "trials": good["trials"][:1], "rows": -1, "units": (0.0, 1.0), "learners": good["learners"][:-1],
-        "memory_rows": good["memory_rows"][:, :2], "settings": [(0.0, 2.0, 1.0, False)] * len(good["settings"]),
+        "memory_rows": good["memory_rows"][:, :2], "guesses": [True] * len(good["guesses"]),
+        "shifts": np.full((len(good["guesses"]), 3), 20.0),
+        "settings": [(0.0, 2.0, 1.0, False)] * len(good["settings"]),
     }.items():  # fmt: skip
         fresh = gossamer.mixture.MixedLearner(budget=12)
         with pytest.raises(ValueError, match="must be"):

@@ -68,8 +68,8 @@ class _Auto:
     def explain(self, least: float = 0.01) -> str:
         """The settings that carry the weight now, in words: a line for each with at least this weight."""
         mixed = self._mixed()
-        found = mixed.experts()
-        lines = [f"{weight:5.1%}  {mixed.describe(setting)}" for setting, weight, _ in found if weight >= least]
+        found = mixed.explain()
+        lines = [f"{weight:5.1%}  {words}" for words, weight in found if weight >= least]
         quiet = len(found) - len(lines)
         return "\n".join([*lines, f"       and {quiet} more below {least:.0%}"] if quiet else lines)
 
@@ -148,7 +148,8 @@ class AutoClassifier(_Auto, OnlineClassifier):
     def best(self) -> OnlinePipeline:
         """The heaviest expert alone, with what it has learned: a pipeline of a scaler and a `NewtonClassifier` that
         goes on learning. Its settings are those that `explain` names first. (The mixture also clips features beyond ten
-        deviations.)"""
+        deviations. Where the expert sees rows moved, the means of the scaler have moved instead, and come back as it
+        goes on.)"""
         mixed = self._mixed()
         setting, _, learner = mixed.experts()[0]
         loss = "logistic" if setting.smooth else "squared_hinge"
@@ -242,5 +243,5 @@ def _as_pipeline(
     if not mixed.scale or setting.view == "plain":
         return OnlinePipeline([("model", model)])
     scaler = OnlineScaler(squash=setting.view == "squashed", root=setting.view == "rooted")
-    scaler.__dict__.update(mixed.scaler_state(setting.view))
+    scaler.__dict__.update(mixed.scaler_state())
     return OnlinePipeline([("scaler", scaler), ("model", model)])

@@ -6,13 +6,13 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from gossamer import _checks
-from gossamer.mixture.roster import WORLDS
+from gossamer.mixture.roster import MOVES, WORLDS
 
 #: Experts that are awake besides the settled ones, on the average: young ones and those on trial.
 VISITORS = 3
-#: The most sleepers, which cost memory, and the share of an expert's time that each costs: it is asked, and learns
-#: nothing.
-SLEEPERS, SLEEPING_TIME = 2 * WORLDS, 0.1
+#: The most learners that sleep, which cost memory (those that guess how the world moves share one); the most sleepers,
+#: which are asked and learn nothing, and the share of an expert's time that each costs.
+SLEEPERS, ASKED, SLEEPING_TIME = 2 * WORLDS + 1, 2 * WORLDS + 2 * len(MOVES), 0.1
 #: Points below which an expert is no use.
 FEWEST_POINTS = 8
 #: Microseconds for a row: those of the mixture, of an expert, for each squared point, and for each value of the points.
@@ -43,15 +43,15 @@ def fit_limits(budget: int, awake: int, features: int, memory: float | None, tim
     Experts go first, down to two; then points.
 
     >>> fit_limits(256, 6, 20, None, None), fit_limits(256, 6, 20, 5e6, None), fit_limits(256, 6, 20, None, 50.0)
-    ((256, 6), (162, 2), (138, 2))
+    ((256, 6), (155, 2), (132, 2))
     >>> fit_limits(2**31 - 1, 6, 20, 5e6, None)
-    (162, 2)
+    (155, 2)
     """
 
     def fits(points: int, count: int) -> bool:
         everybody = count + VISITORS
         used = (everybody + SLEEPERS) * expert_bytes(points, features)
-        spent = MIXTURE_TIME + (everybody + SLEEPERS * SLEEPING_TIME) * expert_time(points, features)
+        spent = MIXTURE_TIME + (everybody + ASKED * SLEEPING_TIME) * expert_time(points, features)
         return (memory is None or used <= memory) and (time is None or spent <= time)
 
     while awake > 2 and not fits(budget, awake):

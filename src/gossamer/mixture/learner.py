@@ -270,19 +270,35 @@ class MixedLearner(Panel):
     @shared
     def experts(self) -> list[tuple[Setting, float, Learner]]:
         """The settings, the weight and the learner of every expert, the heaviest first."""
-        order: Ints = np.argsort(-self._weights.weights, kind="stable")
-        found = [(self._experts[i], float(self._weights.weights[i])) for i in order.tolist()]
+        weights = sorted(self._weights.weights.tolist(), reverse=True)
+        found = zip(self._ordered_experts(), weights, strict=True)
         return [(expert.setting, weight, expert.learner) for expert, weight in found]
+
+    def _ordered_experts(self) -> list[Expert]:
+        order: Ints = np.argsort(-self._weights.weights, kind="stable")
+        return [self._experts[place] for place in order.tolist()]
 
     def describe(self, setting: Setting) -> str:
         """A setting of an expert in words."""
         name = "Gaussian" if self._fixed is None else getattr(self._fixed, "__name__", repr(self._fixed))
         return setting.describe(name, self._is_fixed, None if self.half_life is None else self.half_life.seconds)
 
-    def scaler_state(self, view: str) -> dict[str, Any]:
-        """The learned attributes of an `OnlineScaler` for a view that has seen the same rows."""
-        own, k = self._scaling.copy(), 1 if view == "rooted" else 0
+    @shared
+    def explain(self) -> list[tuple[str, float]]:
+        """Every expert in words, and its weight, the heaviest first."""
+        found = [(self.describe(expert.setting), expert.shift is not None) for expert in self._ordered_experts()]
+        words = [f"{words}, rows moved" if moved else words for words, moved in found]
+        return list(zip(words, sorted(self._weights.weights.tolist(), reverse=True), strict=True))
+
+    @shared
+    def scaler_state(self) -> dict[str, Any]:
+        """The learned attributes of an `OnlineScaler` that has seen the same rows as the heaviest expert. If that one
+        sees rows moved, the means have moved instead."""
+        best, own = self._ordered_experts()[0], self._scaling.copy()
+        k = 1 if best.setting.view == "rooted" else 0
         counts = {"weight_": own.count, "n_seen_": self._rows, "n_features_in_": self._width}
+        if best.shift is not None:
+            own.mean[k] -= best.shift * np.sqrt(own.squares[k] / own.count)
         return {"mean_": own.mean[k], "squares_": own.squares[k], **counts}
 
     @property
@@ -370,10 +386,24 @@ class MixedLearner(Panel):
             self._rows, self._known, self._births, self._units, scaling.mean, scaling.squares, scaling.count,
             self._moments, self._memory_rows.copy(), self._memory_targets.copy(), self._memory_weights.copy(),
             [expert.setting for expert in self._experts], [expert.trial for expert in self._experts],
-            [expert.asleep for expert in self._experts], [expert.learner.state() for expert in self._experts],
-            self.kind, mixed.opinions.copy(), self._sleeping_opinions(), mixed.weights.copy(), mixed.credits.copy(),
-            mixed.stack.copy(), self._time, None if self.half_life is None else self._memory_times.copy(),
+            [expert.asleep for expert in self._experts], [expert.guess for expert in self._experts], self._shifts(),
+            [learner.state() for learner in self._learners()], self.kind, mixed.opinions.copy(),
+            self._sleeping_opinions(), mixed.weights.copy(), mixed.credits.copy(), mixed.stack.copy(), self._time,
+            None if self.half_life is None else self._memory_times.copy(),
         )  # fmt: skip
+
+    def _learners(self) -> list[Learner]:
+        """The learners of the experts; of guesses, which share one, the first has it, and the others empty ones."""
+        found: list[Learner] = []
+        for expert in self._experts:
+            again = expert.guess and any(expert.learner is learner for learner in found)
+            found.append(self._new(expert.setting).learner if again else expert.learner)
+        return found
+
+    def _shifts(self) -> Floats:
+        shifted = any(expert.shift is not None for expert in self._experts)
+        nothing = np.zeros(self._width if shifted and self._width is not None else 0)
+        return np.array([nothing if expert.shift is None else expert.shift for expert in self._experts])
 
     def _sleeping_opinions(self) -> Floats:
         """The opinions with which sleepers fell asleep, of the others those of now."""
@@ -406,8 +436,13 @@ class MixedLearner(Panel):
         self._memory_targets, self._memory_weights = state.memory_targets, state.memory_weights
         self._time, self._memory_times = state.time, np.zeros(0) if state.memory_times is None else state.memory_times
         self._experts, self._weights = experts, self._new_weights(len(experts))
-        for expert, trial, asleep, opinion in zip(experts, state.trials, state.asleep, state.sleeping, strict=True):
-            expert.trial, expert.asleep, expert.opinion = trial, asleep, opinion.copy() if asleep else None
+        for place, (expert, asleep) in enumerate(zip(experts, state.asleep, strict=True)):
+            expert.trial, expert.asleep, expert.guess = state.trials[place], asleep, state.guesses[place]
+            expert.opinion = state.sleeping[place].copy() if asleep else None
+            expert.shift = state.shifts[place].copy() if state.shifts[place].any() else None
+        guesses = [expert for expert in experts if expert.guess]
+        for expert in guesses:
+            expert.learner = guesses[0].learner
         self._weights.opinions, self._weights.weights = state.opinions, state.weights
         self._weights.credits, self._weights.stack = state.credits, state.stack
         self._fit_rows(state.memory_rows.shape[1], state.memory_rows.dtype)
@@ -423,7 +458,7 @@ class MixedLearner(Panel):
 
     def _learned(self) -> dict[str, Any]:
         state = self._snapshot()
-        return {} if state is None else state.to_stored([expert.learner for expert in self._experts])
+        return {} if state is None else state.to_stored(self._learners())
 
     def _relearn(self, learned: dict[str, Any]) -> None:
         if not learned:

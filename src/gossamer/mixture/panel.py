@@ -25,6 +25,7 @@ from gossamer.mixture.roster import EVERY, Expert
 from gossamer.mixture.settings import (
     QUICK,
     SCALED_VIEWS,
+    WIDE,
     Setting,
     all_settings,
     first_settings,
@@ -32,7 +33,7 @@ from gossamer.mixture.settings import (
     neighbours,
     young_settings,
 )
-from gossamer.mixture.views import VIEWS, Scaling, Views
+from gossamer.mixture.views import CLIP, VIEWS, Scaling, Views
 from gossamer.mixture.weights import Weights
 
 #: The most features of rows of which all features are kept.
@@ -145,7 +146,8 @@ class Panel(Learner):
 
         def ask(place: int) -> None:
             expert = experts[place]
-            found, variance = self._ask_one(expert, views.of(expert.setting.view), y, weights, times)
+            rows = views.of(expert.setting.view, expert.shift)
+            found, variance = self._ask_one(expert, rows, y, weights, times)
             if variances is not None:
                 variances[place] = variance + expert.setting.noise
             if not self.many:
@@ -232,6 +234,8 @@ class Panel(Learner):
             self._explore(best, opinion)
             if not best.asleep and best.learner.steps >= roster.PROVEN and best.setting.forgetting > QUICK:
                 self._fall_asleep(best, opinion, float(mixed.credits[place]))
+        if row % roster.GUESS == 0:
+            self._guess()
         simple = row % (2 * EVERY) == 0 and not self._is_fixed
         for setting in young_settings(best.setting, self.task, simple, row // (2 * EVERY)):
             trial = roster.young_trial(row, setting.width == best.setting.width)
@@ -247,13 +251,19 @@ class Panel(Learner):
             self._births += 1
             expert = self._new(setting, self._rows + roster.TRIAL)
             if expert.learner.kernel == best.learner.kernel:
-                state = best.learner.state()
-                assert state is not None
-                expert.learner.restore(state.replace(time=None if expert.learner.half_life is None else self._time))
+                self._hand_over(best, expert)
             else:
                 self._ask([expert], *self._recall())
             self._experts.append(expert)
             self._weights.add(roster.ENTRY, opinion)
+
+    def _hand_over(self, one: Expert, other: Expert) -> None:
+        """Let another expert of the same kernel go on with what one knows; no time has passed in its sleep."""
+        state = one.learner.state()
+        if state is not None:
+            time = None if other.learner.half_life is None else self._time
+            other.learner.restore(state.replace(time=time))
+        other.shift = one.shift
 
     def _keep(self, places: list[int]) -> None:
         """Go on with the experts of these places only."""
@@ -271,9 +281,7 @@ class Panel(Learner):
             if mixed.weights[place] >= roster.PROMOTION and sleeper.trial <= row:
                 sleeper.trial = row + roster.REST
                 woken = self._new(sleeper.setting, row + roster.ELDER_YOUTH)
-                state = sleeper.learner.state()
-                if state is not None:  # no time has passed in its sleep
-                    woken.learner.restore(state.replace(time=None if woken.learner.half_life is None else self._time))
+                self._hand_over(sleeper, woken)
                 self._experts.append(woken)
                 mixed.split(place)
             mixed.opinions[place] = sleeper.opinion
@@ -282,15 +290,56 @@ class Panel(Learner):
     def _fall_asleep(self, best: Expert, opinion: Floats, credit: float) -> None:
         """Keep a copy of the best; and, of two classes, one of the opposite."""
         gone = roster.same_world(self._experts, self._weights.credits, credit)
-        self._keep([place for place, expert in enumerate(self._experts) if expert.asleep not in gone])
+        self._keep([place for place, expert in enumerate(self._experts) if expert.guess or expert.asleep not in gone])
         state = best.learner.state()
         assert state is not None
         for own in (state, state.negated()) if self.kind == "sign" else (state,):
             expert = self._new(best.setting)
             expert.learner.restore(own)
-            expert.asleep, expert.opinion = self._rows, opinion.copy()
+            expert.asleep, expert.opinion, expert.shift = self._rows, opinion.copy(), best.shift
             self._experts.append(expert)
             self._weights.add(roster.ENTRY, opinion)
+
+    def _guess(self) -> None:
+        """Start sleepers that know what the best knows now and see rows shifted, instead of those before."""
+        self._keep([place for place, expert in enumerate(self._experts) if not expert.guess])
+        awake = [place for place, expert in enumerate(self._experts) if not expert.asleep]
+        if not awake or not self.scale or self.kind != "sign":
+            return
+        place = max(awake, key=lambda place: float(self._weights.weights[place]))
+        best, opinion = self._experts[place], self._weights.opinions[place].copy()
+        way = self._way(best) if best.learner.steps >= roster.PROVEN else None
+        if way is None:
+            return
+        own = self._new(best.setting)
+        self._hand_over(best, own)
+        before = 0.0 if best.shift is None else best.shift
+        for move in (sign * move for move in roster.MOVES for sign in (1.0, -1.0)):
+            shift = before + move * way
+            if np.abs(shift).max() <= CLIP:
+                guess = Expert(best.setting, own.learner, 0, self._rows, opinion.copy(), shift, guess=True)
+                self._experts.append(guess)
+                self._weights.add(roster.ENTRY, opinion)
+
+    def _way(self, best: Expert) -> Floats | None:
+        """The direction in which the scores of an expert grow, as long as rows deviate in it: that of the covariances.
+        None if the scores are no matter of one direction, and for rows of many features, which seldom move as one."""
+        views, view = self._recall()[0], best.setting.view
+        if view == "plain" or views.plain.shape[1] >= WIDE:
+            return None
+        scores = best.learner.score(views.of(view, best.shift))
+        # sums over rows only, in their order: the same bits on every machine
+        table = np.column_stack([views.scaled(view).astype(np.float64), scores])
+        table = table - table.sum(axis=0) / len(table)
+        shared = (table * table[:, -1:]).sum(axis=0)
+        length = math.sqrt(math.fsum(shared[:-1] ** 2))
+        if not length > 0:
+            return None
+        way: Floats = shared[:-1] / length
+        along = math.fsum(math.fsum(row) ** 2 for row in (table[:, :-1] * way).tolist())
+        if not length**2 >= roster.STRAIGHT * along * float(shared[-1]):
+            return None
+        return math.sqrt(along / len(table)) * way
 
 
 def for_scaled(kernel: Kernel, width: int) -> Kernel:

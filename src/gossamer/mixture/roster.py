@@ -9,6 +9,9 @@
 - Then, too, a copy of the best falls asleep: it is asked for every row, and learns none. If its world comes back, it
   has weight within tens of rows, and a copy of it wakes; it sleeps on, for the next time. With two classes another copy
   says the opposite, for classes that are exchanged.
+- With two classes, every `GUESS` rows other sleepers guess that the world moves: they know what the best knows, and see
+  rows shifted, forth and back, in the direction in which its scores grow. A threshold that moves, a sensor that is
+  gauged anew: the sleeper that saw it coming has weight within tens of rows.
 """
 
 from __future__ import annotations
@@ -42,9 +45,13 @@ YOUTH, ELDER, ELDER_YOUTH = 64, 8, 256
 ENTRY, PROMOTION = 0.005, 0.02
 #: The worlds that are remembered by sleepers, and the rows that an expert must have learned before a copy is kept.
 WORLDS, PROVEN = 3, 512
-#: The least weight of a sleeper at each change of the roster, so that all together take no more than a newcomer; and
+#: Rows between two guesses of how the world moves, and how far, in deviations of the rows, forth and back.
+GUESS, MOVES = 256, (0.25, 0.6)
+#: The least squared correlation of scores with rows in one direction for a guess.
+STRAIGHT = 0.3
+#: The least weight of a sleeper at each change of the roster, so that all together take no more than two newcomers; and
 #: the rows until another copy of the same sleeper may wake.
-NOTICE, REST = ENTRY / (2 * WORLDS), 1024
+NOTICE, REST = 2 * ENTRY / (2 * WORLDS + 2 * len(MOVES)), 1024
 
 
 @dataclass
@@ -56,6 +63,8 @@ class Expert:
     trial: int = 0  # the row at which its trial ends; of a sleeper, its rest; 0: it has none
     asleep: int = 0  # the row at which it fell asleep; 0: it is awake
     opinion: Floats | None = None  # of a sleeper: its opinion when it fell asleep
+    shift: Floats | None = None  # what is added to the scaled rows that it sees
+    guess: bool = False  # a sleeper that guesses how the world moves; all that do share a learner
 
 
 def limit_at(row: int, most: int) -> int | None:
@@ -99,8 +108,8 @@ def survivors(
 def same_world(experts: list[Expert], credits: Floats, best: float) -> set[int]:
     """The sleepers, by the rows at which they fell asleep, that give way to one like the best: those that know nothing
     else, and the oldest if there are too many."""
-    asleep = sorted({expert.asleep for expert in experts if expert.asleep})
-    places = [place for place, expert in enumerate(experts) if expert.asleep]
+    asleep = sorted({expert.asleep for expert in experts if expert.asleep and not expert.guess})
+    places = [place for place, expert in enumerate(experts) if expert.asleep and not expert.guess]
     known = {experts[place].asleep for place in places if credits[place] >= best - NEGLIGIBLE}
     others = [row for row in asleep if row not in known]
     return known | set(others[: max(0, len(others) - WORLDS + 1)])

@@ -20,7 +20,7 @@ from gossamer.losses import OneVsRest
 from gossamer.mixture import roster
 from gossamer.mixture.settings import Setting
 from gossamer.mixture.stacking import is_sound, new_stack, widen_stack
-from gossamer.mixture.views import VIEWS
+from gossamer.mixture.views import CLIP, VIEWS
 from gossamer.mixture.weights import Weights, opinion_numbers
 
 #: The most experts that a state may have.
@@ -50,6 +50,8 @@ class MixedState:
     settings: list[Setting]
     trials: list[int]
     asleep: list[int]  # the rows at which experts fell asleep; 0: awake
+    guesses: list[bool]  # sleepers that share a learner, which is that of the first; they see rows shifted
+    shifts: Floats  # (experts, features): what is added to their rows; (experts, 0) if nothing is to any
     experts: list[State | None]
     kind: str
     opinions: Floats
@@ -107,7 +109,8 @@ class MixedState:
         if isinstance(self.memory_rows, SparseRows):
             return self.replace(memory_rows=self.memory_rows.padded(width), experts=experts)
         more = ((0, 0), (0, width - self.mean.shape[1]))
-        tables = {name: np.pad(getattr(self, name), more) for name in ("mean", "squares", "memory_rows")}
+        names = ("mean", "squares", "memory_rows", *(["shifts"] if self.shifts.size else []))
+        tables = {name: np.pad(getattr(self, name), more) for name in names}
         return self.replace(**tables, experts=experts)
 
     def to_stored(self, learners: list[Learner]) -> dict[str, Any]:
@@ -140,6 +143,10 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
         found = stored[name]
         if not (isinstance(found, list) and len(found) == many and all(type(t) is int and t >= 0 for t in found)):
             raise _checks.wrong(owner, name, f"{many} ints, none negative", found)
+    guesses = stored["guesses"]
+    flags = isinstance(guesses, list) and len(guesses) == many and all(type(guess) is bool for guess in guesses)
+    if not flags or any(guess and not asleep for guess, asleep in zip(guesses, stored["asleep"], strict=True)):
+        raise _checks.wrong(owner, "guesses", f"{many} flags, set for sleepers only", guesses)
     memory = stored["memory_rows"]
     if not (isinstance(memory, TABLES) and memory.ndim == 2 and memory.dtype in (np.float32, np.float64)):
         raise _checks.wrong(owner, "memory_rows", "rows of floats", memory)
@@ -152,7 +159,7 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
     shapes: dict[str, tuple[int, ...]] = {
         "mean": (2, moments), "squares": (2, moments), "memory_targets": (rows,), "memory_weights": (rows,),
         "weights": (many,), "credits": (many,), "stack": new_stack(owner.kind).shape,
-        "memory_rows": values.shape,
+        "memory_rows": values.shape, "shifts": (many, width if np.size(stored["shifts"]) else 0),
         **{name: (many, opinion_numbers(owner.kind)) for name in ("opinions", "sleeping")},
     }  # fmt: skip
     if owner.half_life is not None:
@@ -166,6 +173,8 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
         raise _checks.wrong(owner, "weights", "positive with the sum 1, and opinions as they are learned", weights)
     if not is_sound(owner.kind, stored["stack"]):
         raise _checks.wrong(owner, "stack", "a weight and a curvature that is positive definite", stored["stack"])
+    if np.abs(stored["shifts"]).max(initial=0.0) > CLIP:
+        raise _checks.wrong(owner, "shifts", f"at most {CLIP:g} in size", stored["shifts"])
     if (stored["squares"] < 0).any() or (stored["memory_weights"] < 0).any():
         raise _checks.wrong(owner, "squares", "not negative", stored["squares"])
     _check_numbers(owner, "units", stored["units"], len(VIEWS), positive=True)

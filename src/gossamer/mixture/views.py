@@ -27,19 +27,30 @@ class Views:
 
     def __init__(self, plain: Array, scaled: Array | None = None) -> None:
         self.plain, self._scaled = plain, scaled
-        self._made: dict[str, Array] = {"plain": plain}
+        self._made: dict[str, Array] = {}
 
     def __len__(self) -> int:
         return len(self.plain)
 
-    def of(self, view: str) -> Array:
-        """The rows in one of the `VIEWS`; where nothing is scaled, as they come."""
-        if self._scaled is None:
+    def of(self, view: str, shift: Floats | None = None) -> Array:
+        """The rows in one of the `VIEWS`; where nothing is scaled, as they come. ``shift`` is added to scaled rows."""
+        if self._scaled is None or view == "plain":
             return self.plain
+        if shift is not None:
+            return _bounded(self.scaled(view) + shift.astype(self.plain.dtype), view)
         if view not in self._made:
-            own = self._scaled[1 if view == "rooted" else 0]
-            self._made[view] = squash(own) if view == "squashed" else np.clip(own, -CLIP, CLIP)
+            self._made[view] = _bounded(self.scaled(view), view)
         return self._made[view]
+
+    def scaled(self, view: str) -> Array:
+        """The scaled rows of a view, before large values are drawn in."""
+        assert self._scaled is not None
+        own: Array = self._scaled[1 if view == "rooted" else 0]
+        return own
+
+
+def _bounded(rows: Array, view: str) -> Array:
+    return squash(rows) if view == "squashed" else np.clip(rows, -CLIP, CLIP)
 
 
 @dataclass

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/ranking.hpp"
+#include "engine/stride.hpp"
 #include "parts/part.hpp"
 #include "simd/tiles.hpp"
 
@@ -515,8 +516,7 @@ private:
 
     void reserve_gram(int m) {
         if (m <= stride) return;
-        // an odd number of cache lines: a power of two would send a whole column to the same few cache sets
-        const std::ptrdiff_t wider = ((std::max<std::ptrdiff_t>(2 * stride, m) + 7) / 8 | 1) * 8;
+        const std::ptrdiff_t wider = wider_stride(stride, m);
         Values grown(static_cast<std::size_t>(wider) * wider);
         for (std::ptrdiff_t i = 0; i < stride; ++i)
             std::copy_n(gram.begin() + i * stride, stride, grown.begin() + i * wider);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/stride.hpp"
 #include "simd/tiles.hpp"
 
 namespace gossamer {
@@ -248,8 +249,7 @@ private:
 
     void reserve(int m) {
         if (m <= stride_) return;
-        // an odd number of cache lines: a power of two would send a whole column to the same few cache sets
-        const std::ptrdiff_t wider = ((std::max<std::ptrdiff_t>(2 * stride_, m) + 7) / 8 | 1) * 8;
+        const std::ptrdiff_t wider = wider_stride(stride_, m);
         std::vector<double> grown(static_cast<std::size_t>(wider) * wider);
         for (int i = 0; i < size_; ++i) std::copy_n(q_.begin() + i * stride_, size_, grown.begin() + i * wider);
         q_.swap(grown);

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from gossamer import _checks
+from gossamer._engine.blocks import Blocks
 from gossamer._engine.check_state import AT_ONCE, MOST_ROUNDS, check_state, work_bytes
 from gossamer._engine.features import make_learning_machine
 from gossamer._engine.native import Batch, Native, chunks
@@ -109,6 +110,14 @@ class Learner(Stored):
         """Another learner of the same parts and options, of one that has learned nothing: nothing is checked again."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
+        return made
+
+    def fork(self) -> Learner:
+        """Another learner that goes on from here by itself, of one whose kernel is called in Python. It is not called
+        here: it may have failed."""
+        made = self.twin()
+        if isinstance(self._made, Blocks):
+            made._made = self._made.copy()
         return made
 
     @property

@@ -2,8 +2,10 @@
 
 import copy
 import itertools
+import math
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
@@ -14,13 +16,16 @@ from gossamer import AutoClassifier, AutoRegressor, store
 from gossamer.bank import ModelBank
 from gossamer.kernels import Gaussian, Linear, Matern
 from gossamer.mixture import roster
-from gossamer.mixture.costs import expert_bytes, fit_limits
+from gossamer.mixture.costs import SLEEPERS, VISITORS, expert_bytes, fit_limits
 
 #: Rows enough for every change of the roster, in a mixture whose constants are small.
 ROWS = 400
+#: Bytes for a few experts.
+MEMORY = 14 * expert_bytes(12, 3)
 CASES = {
     "two": (AutoClassifier, {}, 2),
     "three": (AutoClassifier, {}, 3),
+    "limited": (AutoClassifier, {"memory": MEMORY}, 2),
     "plain": (AutoClassifier, {"scale": False, "n_jobs": 2}, 3),
     "scale": (AutoClassifier, {"kernel": Gaussian() + Linear()}, 2),
     "matern": (AutoClassifier, {"kernel": Matern(1.5, 1.0)}, 2),
@@ -135,6 +140,38 @@ def test_a_kernel_that_fails():
     assert model.n_seen_ == 40
 
 
+@pytest.mark.parametrize("learned", [0, 40, 300])
+@pytest.mark.parametrize("calls", [0, 1, 20, 300])
+def test_a_kernel_that_keeps_failing(learned, calls):
+    """A kernel in Python that fails after some calls, and from then on: the model is as before, and goes on when the
+    kernel does."""
+    left = math.inf
+
+    def kernel(A, B):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise ZeroDivisionError
+        return np.exp(-0.5 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    y = X[:, 0] * X[:, 1] > 0
+    steady, model = (AutoClassifier(kernel, budget=8) for _ in range(2))
+    if learned:
+        for one in (steady, model):
+            one.partial_fit(X[:learned], y[:learned])
+    left = calls
+    with pytest.raises(ZeroDivisionError):
+        model.partial_fit(X[learned:], y[learned:])
+    left = math.inf
+    if learned:
+        assert np.array_equal(said(model, X), said(steady, X))
+    for one in (steady, model):
+        one.partial_fit(X[learned:], y[learned:])
+    assert np.array_equal(said(model, X), said(steady, X))
+    assert np.array_equal(model.weights_, steady.weights_)
+
+
 @every_case
 def test_units_of_features_and_targets_do_not_matter(case):
     """Powers of two, so that nothing rounds in another way: scaled rows are the same, and predictions follow y."""
@@ -219,7 +256,7 @@ def test_limits():
     assert fit_limits(256, 6, 10, None, None) == (256, 6)
     for memory in (1e5, 1e6, 1e7):
         points, awake = fit_limits(256, 6, 10, memory, None)
-        assert (awake + 3) * expert_bytes(points, 10) <= memory
+        assert (awake + VISITORS + SLEEPERS) * expert_bytes(points, 10) <= memory
     assert fit_limits(256, 6, 10, None, 20.0) < fit_limits(256, 6, 10, None, 100.0)
     X, y = stream("two")
     model = AutoClassifier(memory=6e4).partial_fit(X, y)
@@ -227,6 +264,29 @@ def test_limits():
     assert store.loads(model.to_bytes()).to_bytes() == model.to_bytes()
     with pytest.raises(ValueError, match="The 'time' parameter of AutoClassifier"):
         AutoClassifier(time=-1.0).partial_fit(X, y)
+
+
+@every_case
+def test_memory_is_limited_from_the_first_row_on(case):
+    """The bytes of all learners, as counted, are never above the limit; young experts start all the same."""
+    X, y = stream(case)
+    model, young = make(case, memory=MEMORY), 0
+    for start in range(0, ROWS, 32):
+        model.partial_fit(X[start : start + 32], y[start : start + 32])
+        experts = model.learner_._experts
+        learners = {id(expert.learner): expert.learner for expert in experts}.values()
+        assert sum(expert_bytes(learner.coefs.shape[-1], X.shape[1]) for learner in learners) <= MEMORY
+        assert any(not expert.asleep for expert in experts)
+        young += any(expert.trial and not expert.asleep for expert in experts)
+    assert young > 5
+
+
+def test_limited_memory_has_room_for_sleepers():
+    X = np.random.default_rng(0).normal(size=(700, 3))
+    model = AutoClassifier(budget=12, memory=MEMORY).partial_fit(X, X[:, 0] * X[:, 1] > 0)
+    experts = model.learner_._experts
+    assert any(expert.asleep for expert in experts)
+    assert any(expert.trial and not expert.asleep for expert in experts)
 
 
 def test_follows_a_change():
@@ -334,3 +394,14 @@ def test_numbers_have_one_score():
     """A score for each class is for classes: a file that asks for it with numbers is refused."""
     with pytest.raises(ValueError, match="The 'many' parameter of MixedLearner must be one of False"):
         gossamer.mixture.MixedLearner("regression", many=True)
+
+
+def test_learns_on_from_mapped_arrays(tmp_path):
+    """joblib can map the arrays of a pickle, read-only: what is loaded so learns on, to the same bytes."""
+    X, y = stream("two")
+    model = make("two").partial_fit(X[:200], y[:200])
+    joblib.dump(model, tmp_path / "model.joblib")
+    mapped = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
+    for one in (model, mapped):
+        one.partial_fit(X[200:], y[200:])
+    assert mapped.to_bytes() == model.to_bytes()

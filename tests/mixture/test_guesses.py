@@ -5,7 +5,7 @@ import pytest
 
 from gossamer import AutoClassifier, AutoRegressor, store
 from gossamer.kernels import Gaussian
-from gossamer.mixture import roster
+from gossamer.mixture import MixedLearner, roster
 
 #: The rows after which the threshold moves.
 STILL = 1200
@@ -77,6 +77,24 @@ def test_any_split_any_stop(dtype):
     twin = AutoClassifier(budget=40).partial_fit(X[:600], y[:600])
     twin.learner_.restore(whole.learner_.state())
     assert np.array_equal(twin.decision_function(X), whole.decision_function(X))
+
+
+def test_files_that_tear_guesses_apart():
+    """Guesses of several learners, or rows shifted where none are scaled, are refused."""
+    X, y = moving(600)
+    learned = AutoClassifier(budget=16).partial_fit(X, y).learner_._learned()
+    places = [place for place, guess in enumerate(learned["guesses"]) if guess]
+    other = {**learned, "settings": list(learned["settings"])}
+    width, forgetting, noise, *rest = other["settings"][places[1]]
+    other["settings"][places[1]] = (width, forgetting, 2.0 * noise, *rest)
+    taught = {**learned, "learners": list(learned["learners"])}
+    taught["learners"][places[1]] = taught["learners"][places[0]]
+    for forged in (other, taught):
+        with pytest.raises(ValueError, match="The 'guesses' parameter of MixedLearner must be of one learner"):
+            MixedLearner(budget=16)._relearn(forged)
+    with pytest.raises(ValueError, match="The 'shifts' parameter of MixedLearner"):
+        MixedLearner(budget=16, scale=False)._relearn(dict(learned))
+    MixedLearner(budget=16)._relearn(dict(learned))
 
 
 def test_a_shared_learner_is_stored_once():

@@ -13,7 +13,7 @@ from gossamer.mixture.weights import SHARE, Weights
 from gossamer.synthetic import rotating_xor
 
 OPTIONS = {
-    "sign": {}, "class": {"many": True}, "value": {"task": "regression"},
+    "sign": {}, "moving": {}, "class": {"many": True}, "value": {"task": "regression"},
     "quantile": {"task": "regression", "quantile": 0.8},
 }  # fmt: skip
 ROWS = 2112
@@ -69,7 +69,12 @@ class Recorder(Weights):
 
 
 def stream(kind):
-    """A world that stands still, then turns fast, and comes back."""
+    """A world that stands still, then turns fast, and comes back; or a threshold that moves twice."""
+    if kind == "moving":
+        rng = np.random.default_rng(4)
+        X = rng.uniform(0, 10, (ROWS, 3))
+        thresholds = np.array([8.0, 10.5, 7.0])[np.arange(ROWS) // 900]
+        return X, np.where((X[:, 0] + X[:, 1] <= thresholds) ^ (rng.uniform(size=ROWS) < 0.05), 1.0, -1.0)
     parts = [rotating_xor(1100, 0, turns=0), rotating_xor(500, 1, turns=3), rotating_xor(ROWS - 1600, 2, turns=0)]
     X, y = np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
     if kind == "class":
@@ -97,4 +102,6 @@ def test_no_expert_is_ahead_by_more_than_the_bound(kind):
         assert p["switches"] > 0
         assert regret <= bounds.roster_regret(**p)
     assert max(map(len, recorded.run.losses)) > 50 > len(recorded.run.losses[-1])
-    assert recorded.wakes or kind != "sign"
+    assert recorded.wakes or kind not in ("sign", "moving")
+    shifted = any(expert.shift is not None and not expert.guess for expert in learner._experts)
+    assert shifted == (kind == "moving")  # a guess woke

@@ -132,6 +132,10 @@ def mixtures() -> dict[str, Any]:
             if count == 66:
                 keep_experts(model.learner_, 3)
             found[f"{type(model).__name__}, {kind}, {count} rows"] = model
+    X_moving = np.random.default_rng(0).uniform(0, 10, (512, 2))
+    guessing = AutoClassifier(budget=3).partial_fit(X_moving, X_moving.sum(axis=1) > 8)
+    keep_experts(guessing.learner_, 2, guesses=2)
+    found["AutoClassifier, guesses"] = guessing
     found["AutoClassifier, kernel and limits"] = AutoClassifier(Gaussian(0.5), budget=3, memory=1e5, time=100.0)
     found["AutoRegressor, behind a scaler"] = pipeline(OnlineScaler(), AutoRegressor(budget=3)).partial_fit(
         X[:12], X[:12, 0]
@@ -149,12 +153,16 @@ def mixtures() -> dict[str, Any]:
     return found
 
 
-def keep_experts(learner: MixedLearner, count: int) -> None:
-    """Leave the heaviest experts only: a file of all of them is large."""
+def keep_experts(learner: MixedLearner, count: int, guesses: int = 0) -> None:
+    """Leave the heaviest experts only, and some that guess: a file of all of them is large."""
     state = learner.state()
-    best = np.argsort(-state.weights)[:count]
-    lists = {name: [getattr(state, name)[i] for i in best] for name in ("settings", "trials", "asleep", "experts")}
-    arrays = {name: getattr(state, name)[best] for name in ("opinions", "sleeping", "credits")}
+    order, guess = np.argsort(-state.weights), np.array(state.guesses)
+    best = [*order[~guess[order]][:count], *np.flatnonzero(guess)[:guesses]]
+    assert len(best) == count + guesses
+    lists = {
+        name: [getattr(state, name)[i] for i in best] for name in ("settings", "trials", "asleep", "guesses", "experts")
+    }
+    arrays = {name: getattr(state, name)[best] for name in ("opinions", "sleeping", "credits", "shifts")}
     learner.restore(state.replace(**lists, **arrays, weights=state.weights[best] / state.weights[best].sum()))
 
 

@@ -11,6 +11,7 @@ import time
 import cases
 import forge
 import fuzz_store
+import joblib
 import numpy as np
 import pytest
 from forge import FACTOR, ROOM, places, sealed, split, subjects
@@ -38,6 +39,19 @@ def test_every_subject_is_copied():
         value = store.loads(raw)
         for copied in (copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
             assert store.dumps(copied) == raw, name
+
+
+def test_every_subject_is_mapped(tmp_path):
+    """What joblib loads with its arrays mapped, read-only, has the bytes of the value and works as it does."""
+    for name, raw in subjects().items():
+        joblib.dump(store.loads(raw), tmp_path / "value.joblib")
+        found = []
+        for value in (store.loads(raw), joblib.load(tmp_path / "value.joblib", mmap_mode="r")):
+            assert store.dumps(value) == raw, name
+            with np.errstate(all="ignore"):
+                forge.use(value)
+            found.append(store.dumps(value))
+        assert found[0] == found[1], name
 
 
 def test_every_class_is_forged():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,16 @@ class Blocks:
             self._points.set(before[1])
             self._dropped.set(before[2])
             raise
+
+    def copy(self) -> Blocks:
+        """A machine that goes on from here by itself; the kernel is not called."""
+        made = copy.copy(self)
+        made.loop = self.loop.copy()
+        for name in ("_points", "_dropped", "_seen"):
+            pool = copy.copy(getattr(self, name))
+            pool.set(pool.copy())
+            setattr(made, name, pool)
+        return made
 
     def _learn_block(self, X: Any, batch: list[Any]) -> None:
         points = self._points

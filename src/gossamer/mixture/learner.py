@@ -6,6 +6,8 @@ The file is long because the class has the whole face of a `Learner`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -180,15 +182,14 @@ class MixedLearner(Panel):
             raise _checks.wrong(self, "y", "small enough for its variance to be finite", largest)
         outputs = max(int(targets.max()) + 1, self._known) if self.many else 1
         out = np.full((len(X), outputs), -np.inf)
-        before = self._snapshot() if self._may_fail(X) else None
+        before = self._saved() if self._may_fail(X) else {}
         try:
             for part in self._parts(len(X)):
                 given = (None if values is None else values[part] for values in (weights, times))
                 found = self._learn_part(X[part], targets[part], *given)
                 out[part, : found.shape[1]] = found
         except BaseException:
-            if self._may_fail(X):
-                self._restore(before)
+            self.__dict__.update(before)
             raise
         return Batch(targets, weights, None, None, out, np.full(len(X), self.loss.level))
 
@@ -202,6 +203,13 @@ class MixedLearner(Panel):
     def _may_fail(self, X: Array) -> bool:
         """Whether a kernel in Python could raise in the middle of a batch."""
         return isinstance(self._fixed, Kernel) and for_scaled(self._fixed, X.shape[1]).program(X.shape[1]) is None
+
+    def _saved(self) -> dict[str, Any]:
+        """All attributes, with copies of what learning changes in place."""
+        forks = {id(expert.learner): expert.learner.fork() for expert in self._experts}
+        experts = [replace(expert, learner=forks[id(expert.learner)]) for expert in self._experts]
+        changed = {"_experts": experts, "_weights": deepcopy(self._weights), "_scaling": self._scaling.copy()}
+        return {**self.__dict__, **changed}
 
     def _parts(self, rows: int) -> Iterator[slice]:
         """Slices of the rows of a call, cut where the roster may change."""
@@ -291,20 +299,23 @@ class MixedLearner(Panel):
         return list(zip(words, sorted(self._weights.weights.tolist(), reverse=True), strict=True))
 
     @shared
-    def scaler_state(self) -> dict[str, Any]:
-        """The learned attributes of an `OnlineScaler` that has seen the same rows as the heaviest expert. If that one
-        sees rows moved, the means have moved instead."""
-        best, own = self._ordered_experts()[0], self._scaling.copy()
+    def heaviest(self) -> tuple[Setting, Learner, dict[str, Any], tuple[float, float, float, float]]:
+        """The heaviest expert: its settings and a copy of its learner; and, of the same moment, the learned attributes
+        of an `OnlineScaler` for its rows and the moments of the targets."""
+        best = self._ordered_experts()[0]
+        own = self._new(best.setting).learner
+        own.restore(best.learner.state())
+        return best.setting, own, self._scaler_of(best), self._moments
+
+    def _scaler_of(self, best: Expert) -> dict[str, Any]:
+        """The learned attributes of a scaler that has seen the rows of an expert. If that one sees rows moved, the
+        means have moved instead."""
+        own = self._scaling.copy()
         k = 1 if best.setting.view == "rooted" else 0
         counts = {"weight_": own.count, "n_seen_": self._rows, "n_features_in_": self._width}
         if best.shift is not None:
             own.mean[k] -= best.shift * np.sqrt(own.squares[k] / own.count)
         return {"mean_": own.mean[k], "squares_": own.squares[k], **counts}
-
-    @property
-    def moments(self) -> tuple[float, float, float, float]:
-        """The moments of the targets."""
-        return self._moments
 
     def _best(self) -> Learner | None:
         return self.experts()[0][2] if self._experts else None

@@ -21,6 +21,7 @@ from gossamer.learner import Learner
 from gossamer.losses import Loss
 from gossamer.mixture import roster
 from gossamer.mixture.costs import fit_limits
+from gossamer.mixture.room import Room, count_points
 from gossamer.mixture.roster import EVERY, Expert
 from gossamer.mixture.settings import (
     QUICK,
@@ -57,6 +58,7 @@ class Panel(Learner):
     expert_loss: Loss
     _fixed: Any  # the family of kernels, or the kernel
     _mixed: bool
+    _room: Room
     _rows: int
     _births: int
     _known: int
@@ -98,6 +100,7 @@ class Panel(Learner):
     def _fit_rows(self, width: int, dtype: Any) -> None:
         self._width, self._dtype = width, dtype
         self._points, self._awake = fit_limits(self.size, self.awake, min(width, WIDEST), self.memory, self.time)
+        self._room = Room(self.memory, self._points, min(width, WIDEST))
         self.budget = Project(self._points)
         self._blank = {}
 
@@ -203,8 +206,17 @@ class Panel(Learner):
         self._experts = [self._new(setting) for setting in found]
         before, self._weights = self._weights, self._new_weights(len(found))
         self._weights.stack = before.stack
-        scores, variances = self._ask(self._experts, views, y, weights, times)
+        if self.memory is None:
+            scores, variances = self._ask(self._experts, views, y, weights, times)
+        else:  # one after another, and none is kept
+            heard = [self._ask([self._new(setting)], views, y, weights, times) for setting in found]
+            scores = np.concatenate([own for own, _ in heard])
+            variances = np.concatenate([own for _, own in heard]) if self.kind == "value" else None
         self._weights.learn(scores, variances, y, weights, self._link_fades(times, None))
+        if self.memory is not None:
+            order = np.argsort(-self._weights.credits, kind="stable")
+            self._keep(sorted(order[: self._room.most_at_start].tolist()))
+            self._ask(self._experts, views, y, weights, times)
 
     @property
     def _views(self) -> tuple[str, ...]:
@@ -226,6 +238,7 @@ class Panel(Learner):
         for expert in self._experts:
             if expert.trial <= row:
                 expert.trial = 0
+        self._shrink()
         if row < roster.FIRST_YOUNG:
             return
         place = int(np.argmax(mixed.weights))
@@ -238,9 +251,34 @@ class Panel(Learner):
             self._guess()
         simple = row % (2 * EVERY) == 0 and not self._is_fixed
         for setting in young_settings(best.setting, self.task, simple, row // (2 * EVERY)):
+            if not self._has_room():
+                break
             trial = roster.young_trial(row, setting.width == best.setting.width)
             self._experts.append(self._new(setting, trial))
             mixed.add(roster.ENTRY, opinion)
+
+    def _has_room(self, like: Expert | None = None, asleep: bool = False) -> bool:
+        """Whether memory has room for one more, with nothing learned or with what another knows."""
+        if self.memory is None:
+            return True
+        points = 0 if like is None else count_points(like)
+        return self._room.fits(self._experts, self._rows, points, asleep)
+
+    def _shrink(self) -> None:
+        """Retire experts until memory has room for the others: the worst that are awake, but the heaviest; then those
+        that have slept longest."""
+        while self._room.left(self._experts, self._rows) < 0:
+            awake = [place for place, expert in enumerate(self._experts) if not expert.asleep]
+            awake.remove(max(awake, key=lambda place: float(self._weights.weights[place])))
+            if not awake:
+                break
+            worst = min(awake, key=lambda place: float(self._weights.credits[place]))
+            self._keep([place for place in range(len(self._experts)) if place != worst])
+        while self._room.is_exceeded(self._experts):
+            oldest = min((expert.asleep for expert in self._experts if expert.asleep), default=0)
+            if not oldest:
+                break
+            self._keep([place for place, expert in enumerate(self._experts) if expert.asleep != oldest])
 
     def _explore(self, best: Expert, opinion: Floats) -> None:
         """Start neighbours of the best that are not awake, in turn."""
@@ -249,6 +287,8 @@ class Panel(Learner):
         for _ in range(min(roster.EXPLORERS, len(found))):
             setting = found.pop(self._births % len(found))
             self._births += 1
+            if not self._has_room(best):
+                return
             expert = self._new(setting, self._rows + roster.TRIAL)
             if expert.learner.kernel == best.learner.kernel:
                 self._hand_over(best, expert)
@@ -278,7 +318,8 @@ class Panel(Learner):
         for place, sleeper in enumerate(list(self._experts)):
             if not sleeper.asleep:
                 continue
-            if mixed.weights[place] >= roster.PROMOTION and sleeper.trial <= row:
+            wakes = mixed.weights[place] >= roster.PROMOTION and sleeper.trial <= row
+            if wakes and self._has_room(sleeper):
                 sleeper.trial = row + roster.REST
                 woken = self._new(sleeper.setting, row + roster.ELDER_YOUTH)
                 self._hand_over(sleeper, woken)
@@ -294,6 +335,8 @@ class Panel(Learner):
         state = best.learner.state()
         assert state is not None
         for own in (state, state.negated()) if self.kind == "sign" else (state,):
+            if not self._has_room(best, asleep=True):
+                return
             expert = self._new(best.setting)
             expert.learner.restore(own)
             expert.asleep, expert.opinion, expert.shift = self._rows, opinion.copy(), best.shift
@@ -309,7 +352,7 @@ class Panel(Learner):
         place = max(awake, key=lambda place: float(self._weights.weights[place]))
         best, opinion = self._experts[place], self._weights.opinions[place].copy()
         way = self._way(best) if best.learner.steps >= roster.PROVEN else None
-        if way is None:
+        if way is None or not self._has_room(best, asleep=True):
             return
         own = self._new(best.setting)
         self._hand_over(best, own)

@@ -51,7 +51,7 @@ GUESS, MOVES = 256, (0.25, 0.6)
 STRAIGHT = 0.3
 #: The least weight of a sleeper at each change of the roster, so that all together take no more than two newcomers; and
 #: the rows until another copy of the same sleeper may wake.
-NOTICE, REST = 2 * ENTRY / (2 * WORLDS + 2 * len(MOVES)), 1024
+NOTICE, REST = (1 - (1 - ENTRY) ** 2) / (2 * WORLDS + 2 * len(MOVES)), 1024
 
 
 @dataclass

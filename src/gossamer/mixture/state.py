@@ -159,7 +159,7 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
     shapes: dict[str, tuple[int, ...]] = {
         "mean": (2, moments), "squares": (2, moments), "memory_targets": (rows,), "memory_weights": (rows,),
         "weights": (many,), "credits": (many,), "stack": new_stack(owner.kind).shape,
-        "memory_rows": values.shape, "shifts": (many, width if np.size(stored["shifts"]) else 0),
+        "memory_rows": values.shape, "shifts": (many, width if np.size(stored["shifts"]) and owner.scale else 0),
         **{name: (many, opinion_numbers(owner.kind)) for name in ("opinions", "sleeping")},
     }  # fmt: skip
     if owner.half_life is not None:
@@ -173,8 +173,8 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
         raise _checks.wrong(owner, "weights", "positive with the sum 1, and opinions as they are learned", weights)
     if not is_sound(owner.kind, stored["stack"]):
         raise _checks.wrong(owner, "stack", "a weight and a curvature that is positive definite", stored["stack"])
-    if np.abs(stored["shifts"]).max(initial=0.0) > CLIP:
-        raise _checks.wrong(owner, "shifts", f"at most {CLIP:g} in size", stored["shifts"])
+    if np.abs(stored["shifts"]).max(initial=0.0) > (CLIP if owner.scale else 0.0):
+        raise _checks.wrong(owner, "shifts", f"at most {CLIP:g} in size, of rows that are scaled", stored["shifts"])
     if (stored["squares"] < 0).any() or (stored["memory_weights"] < 0).any():
         raise _checks.wrong(owner, "squares", "not negative", stored["squares"])
     _check_numbers(owner, "units", stored["units"], len(VIEWS), positive=True)
@@ -184,6 +184,9 @@ def check_stored(owner: Any, stored: dict[str, Any]) -> None:
         raise _checks.wrong(owner, "count", "positive", stored["count"])
     if owner.task == "regression" and not (stored["moments"][0] > 0 and stored["moments"][3] >= 0):
         raise _checks.wrong(owner, "moments", "those of targets", stored["moments"])
+    shared = [place for place, guess in enumerate(guesses) if guess]
+    if any(settings[place] != settings[shared[0]] or learners[place].steps for place in shared[1:]):
+        raise _checks.wrong(owner, "guesses", "of one learner, stored with the first", guesses)
     for learner, entries in zip(learners, settings, strict=True):
         setting = Setting(*entries)
         fits = learner.features in (None, width) and learner.loss == setting.loss(owner.expert_loss)

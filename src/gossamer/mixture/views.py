@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -84,6 +85,10 @@ class Scaling:
         deviation = np.sqrt(self.squares / self.count)[:, None]
         away = np.stack([rows, root(rows)]).astype(np.float64) - self.mean[:, None]
         return Views(rows, (away / np.where(deviation > 0.0, deviation, np.inf)).astype(rows.dtype))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # joblib hands out arrays that cannot be written
+        self.__dict__.update({k: np.array(v) if isinstance(v, np.ndarray) else v for k, v in state.items()})
 
     def copy(self) -> Scaling:
         """A scaling that shares no array with this one."""

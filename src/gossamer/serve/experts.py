@@ -98,8 +98,8 @@ class Experts:
 
 def weigh(mixture: MixedLearner) -> list[tuple[str, float]]:
     """The heaviest settings of a mixture in words; experts that have the same are one."""
-    totals: dict[Any, float] = {}
-    for setting, weight, _ in mixture.experts():
-        totals[setting] = totals.get(setting, 0.0) + weight
-    heaviest = sorted(totals, key=lambda setting: -totals[setting])[:HEAVIEST]
-    return [(mixture.describe(one), round(totals[one], 4)) for one in heaviest if totals[one] >= LEAST]
+    totals: dict[str, float] = {}
+    for words, weight in mixture.explain():
+        totals[words] = totals.get(words, 0.0) + weight
+    heaviest = sorted(totals, key=lambda words: -totals[words])[:HEAVIEST]
+    return [(words, round(totals[words], 4)) for words in heaviest if totals[words] >= LEAST]

@@ -128,7 +128,7 @@ class Encoder:
         if kind is dict:
             items = [[self.node(part, owner, (*path, str(key))) for part in (key, value[key])] for key in value]
             return {"type": "dict", "items": items}
-        if kind is np.ndarray:
+        if kind in (np.ndarray, np.memmap):
             return self._array(value, owner, path)
         if kind is np.str_:
             return {"type": "scalar", "dtype": "<U1", "value": str(value)}

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import math
 import pickle
 
 import joblib
@@ -35,19 +34,7 @@ CASES = {
     "quantile": (AutoRegressor, {"quantile": 0.8}, 0),
 }
 every_case = pytest.mark.parametrize("case", CASES)
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """The roster changes early, and explores from the start."""
-    monkeypatch.setattr(roster, "LIMITS", ((96, 12), (128, 8), (160, 6), (192, 4)))
-    monkeypatch.setattr(roster, "FIRST_YOUNG", 128)
-    monkeypatch.setattr(roster, "FIRST_EXPLORERS", 160)
-    monkeypatch.setattr(roster, "EXPLORE", 64)
-    monkeypatch.setattr(roster, "TRIAL", 96)
-    monkeypatch.setattr(roster, "MEMORY", 96)
-    monkeypatch.setattr(roster, "PROVEN", 32)
-    monkeypatch.setattr(roster, "GUESS", 96)
+pytestmark = pytest.mark.usefixtures("small_roster")
 
 
 def make(case, **more):
@@ -120,56 +107,6 @@ def test_bad_input_changes_nothing(case):
     with pytest.raises(ValueError, match="sample_weight"):
         model.partial_fit(X[:3], y[:3], sample_weight=[1.0, -1.0, 1.0])
     assert model.to_bytes() == before
-
-
-def test_a_kernel_that_fails():
-    """A kernel in Python that raises in the middle of a batch: the rows before have not been learned."""
-
-    def kernel(A, B):
-        if np.abs(A).max() > 9 or np.abs(B).max() > 9:
-            raise ZeroDivisionError
-        return np.exp(-0.5 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
-
-    X = np.random.default_rng(0).normal(size=(100, 2))
-    y = X[:, 0] > 0
-    model = AutoClassifier(kernel, budget=8, scale=False).partial_fit(X[:40], y[:40])
-    before = said(model, X)
-    with pytest.raises(ZeroDivisionError):
-        model.partial_fit(np.vstack([X[40:], [[50.0, 0.0]]]), [*y[40:], True])
-    assert np.array_equal(said(model, X), before)
-    assert model.n_seen_ == 40
-
-
-@pytest.mark.parametrize("learned", [0, 40, 300])
-@pytest.mark.parametrize("calls", [0, 1, 20, 300])
-def test_a_kernel_that_keeps_failing(learned, calls):
-    """A kernel in Python that fails after some calls, and from then on: the model is as before, and goes on when the
-    kernel does."""
-    left = math.inf
-
-    def kernel(A, B):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise ZeroDivisionError
-        return np.exp(-0.5 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
-
-    X = np.random.default_rng(0).normal(size=(400, 2))
-    y = X[:, 0] * X[:, 1] > 0
-    steady, model = (AutoClassifier(kernel, budget=8) for _ in range(2))
-    if learned:
-        for one in (steady, model):
-            one.partial_fit(X[:learned], y[:learned])
-    left = calls
-    with pytest.raises(ZeroDivisionError):
-        model.partial_fit(X[learned:], y[learned:])
-    left = math.inf
-    if learned:
-        assert np.array_equal(said(model, X), said(steady, X))
-    for one in (steady, model):
-        one.partial_fit(X[learned:], y[learned:])
-    assert np.array_equal(said(model, X), said(steady, X))
-    assert np.array_equal(model.weights_, steady.weights_)
 
 
 @every_case
